@@ -20,7 +20,13 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from cvstats.core.cautions import label_cautions, list_cautions, sentences_of
+from cvstats.core.cautions import (
+    Caution,
+    label_cautions,
+    list_cautions,
+    narrow_labels,
+    sentences_of,
+)
 from cvstats.core.design import LEVELS
 from cvstats.core.orientation import TURNED, turn
 from cvstats.core.types import IntArray
@@ -506,6 +512,30 @@ def sentences_in(result: Any) -> dict[str, str]:
     elif words is None and isinstance(result, xr.Dataset) and "caution" in result:
         words = sentences_of(list_cautions(result["caution"].values))
     return dict(words or {})
+
+
+def narrow_cautions(result: Any) -> list[Caution]:
+    """List the cautions of a result whose intervals are too narrow for a decision."""
+    labels = sentences_in(result)
+    return [caution for label, caution in narrow_labels().items() if label in labels]
+
+
+def has_caution(result: Any, caution: Caution) -> Any:
+    """Find the rows of a result with a caution."""
+    if isinstance(result, xr.Dataset):
+        return (result["caution"] & int(caution)) != 0
+    return result["caution"].str.contains(caution.label, regex=False)
+
+
+MANY_CELLS = 0.1
+"""Share of rows with a caution above which it is not by chance, as in 1% of independent series."""
+
+
+def occurs_in_many(result: Any, caution: Caution) -> bool:
+    """Whether so many rows have a caution that it is not by chance; masked cells do not count."""
+    numbers = result[next(iter(result))]
+    flagged = np.asarray(has_caution(result, caution))[np.asarray(numbers.notnull())]
+    return bool(flagged.mean() >= MANY_CELLS)
 
 
 def is_log(result: Any) -> bool:

@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from cvstats.core.cautions import narrow_labels
 from cvstats.core.orientation import targets_of
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, describe_type, install_command, is_several
@@ -21,6 +23,7 @@ from cvstats.formatting import (
     NAMES,
     as_scores,
     name_value,
+    occurs_in_many,
     printable,
     result_frame,
     select_facts,
@@ -124,19 +127,31 @@ def canvas(ax: Any, rows: float, *, width: float = 5.0) -> Axes:
 
 
 def keep_inside(ax: Axes) -> Axes:
-    """Shrink an Axes that no layout engine moves until its names are within the figure."""
+    """Shrink an Axes that no layout engine moves until its names are within the figure.
+
+    With it, the others of its grid: `Figure.tight_layout` expects each in its place.
+    """
     if ax.figure.get_layout_engine() is not None:
         return ax
-    page = ax.figure.bbox
-    for _ in range(2):  # a label longer than the plot moves with it
+    page, sides = ax.figure.bbox, ax.figure.subplotpars
+    for again in range(3):  # a label longer than the plot moves with it
         box, place = ax.get_tightbbox(), ax.get_position()
         if box is None:
             break
-        x0 = place.x0 + max(0.0, page.x0 + 2 - box.x0) / page.width
-        y0 = place.y0 + max(0.0, page.y0 + 2 - box.y0) / page.height
-        x1 = place.x1 - max(0.0, box.x1 - page.x1 + 2) / page.width
-        y1 = place.y1 - max(0.0, box.y1 - page.y1 + 2) / page.height
-        ax.set_position((x0, y0, max(0.1, x1 - x0), max(0.1, y1 - y0)))
+        left = max(0.0, page.x0 + 2 - box.x0) / page.width
+        bottom = max(0.0, page.y0 + 2 - box.y0) / page.height
+        right = max(0.0, box.x1 - page.x1 + 2) / page.width
+        top = max(0.0, box.y1 - page.y1 + 2) / page.height
+        if not (left or bottom or right or top):
+            break
+        if ax.get_subplotspec() is None or again == 2:  # a grid may have margins of its own
+            wide, high = place.width - left - right, place.height - bottom - top
+            ax.set_position((place.x0 + left, place.y0 + bottom, max(0.1, wide), max(0.1, high)))
+            continue
+        left, bottom = sides.left + left, sides.bottom + bottom
+        ax.figure.subplots_adjust(
+            left, bottom, max(left + 0.1, sides.right - right), max(bottom + 0.1, sides.top - top)
+        )
     return ax
 
 
@@ -460,13 +475,27 @@ def describe_significance(alpha: float, adjust: str | None, number: int) -> str:
     return f"p < {alpha:g}" + (f" ({name})" if name and number > 1 else "")
 
 
+def name_cautions(result: Any) -> list[str]:
+    """Name the cautions of a result that is too narrow to decide anything, in a line.
+
+    On a map, those of many cells.
+    """
+    if isinstance(result, xr.Dataset):
+        narrow = narrow_labels().items()
+        labels = [label for label, caution in narrow if occurs_in_many(result, caution)]
+    else:
+        found = set(", ".join(result["caution"].unique()).split(", "))
+        labels = list(filter(found.__contains__, narrow_labels()))
+    return [f"caution: {', '.join(labels)}"] if labels else []
+
+
 def label_x(ax: Axes, *lines: str) -> None:
     """Label the horizontal axis, in lines that fit below it."""
     ticks = ax.yaxis.get_major_formatter().format_ticks(ax.yaxis.get_majorticklocs().tolist())
-    beside = max((len(line) for text in ticks for line in text.split("\n")), default=0)
+    beside = max(map(len, "\n".join(ticks).split("\n")))
     # The label is centered below the plot, which begins after the names of its rows.
     most = min(letters_across(ax, 0.62), max(8, letters_across(ax, 0.95) - beside - 2))
-    ax.set_xlabel("\n".join(fill(line, most) for line in lines), fontsize=font_size(ax))
+    ax.set_xlabel("\n".join(map(fill, lines, repeat(most))), fontsize=font_size(ax))
 
 
 def label_y(ax: Axes, *lines: str) -> None:
@@ -523,14 +552,15 @@ def scale_numbers(low: float, high: float) -> tuple[Any, str]:
 
 
 def label_values(
-    ax: Axes, facts: LogFacts, *lines: str, before: str = "", along: Literal["x", "y"] = "x"
-) -> None:
+    ax: Axes, facts: LogFacts, *lines: str, before: str = "", along: Literal["x", "y"] = "x",
+    below: Sequence[str] = (),
+) -> None:  # fmt: skip
     """Label the axis of the losses, or scores: their name, further lines, and which are better."""
     if not targets_of(facts.attrs):
         what = "first" if facts.log.of_differences else "higher" if facts.is_score else "lower"
         better = f"{what} is better"
         lines = *lines, f"{better} →" if facts.is_score else f"← {better}"
-    set_numbers(ax, describe_loss(facts, before), *lines, along=along)
+    set_numbers(ax, describe_loss(facts, before), *lines, *below, along=along)
 
 
 def set_numbers(ax: Axes, first: str, *rest: str, along: Literal["x", "y"] = "x") -> None:

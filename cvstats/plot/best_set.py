@@ -21,6 +21,7 @@ from cvstats.plot._axes import (
     label_x,
     legend_above,
     letters_across,
+    name_cautions,
     read_facts,
     result_rows,
     set_tick_labels,
@@ -109,6 +110,7 @@ def best_set(
         ax,
         f"rank by {describe_name(facts)}, 1\N{NO-BREAK SPACE}is\N{NO-BREAK SPACE}best",
         f"({describe_level(alpha)}, simultaneous)",
+        *name_cautions(table),
     )
     legend_above(ax)
     return keep_inside(ax)

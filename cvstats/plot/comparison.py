@@ -38,6 +38,7 @@ from cvstats.plot._axes import (
     label_x,
     legend_above,
     letters_across,
+    name_cautions,
     read_facts,
     result_rows,
     row_height,
@@ -177,8 +178,8 @@ def draw_rows(
     what = describe_loss(facts, "difference in ")
     # The level does not get a separate line.
     better = "first is better →" if facts.is_score else "← first is better"
-    direction = [] if targets_of(facts.attrs) else [better]
-    set_numbers(ax, f"{what},\N{NO-BREAK SPACE}{describe_level(alpha)}", *direction)
+    below = [*([] if targets_of(facts.attrs) else [better]), *name_cautions(table)]
+    set_numbers(ax, f"{what},\N{NO-BREAK SPACE}{describe_level(alpha)}", *below)
     legend_above(ax)
     return keep_inside(ax)
 
@@ -235,8 +236,9 @@ def draw_matrix(
     else:
         draw_dots(ax, i[clear], j[clear], values, min(4.0, 0.8 * wide, 0.8 * high))
         mark = "dot"
-    direction = [] if targets_of(facts.attrs) else ["blue: the row is better"]
-    label_x(ax, f"{mark}: {describe_significance(alpha, adjust, len(table))}", *direction)
+    below = [] if targets_of(facts.attrs) else ["blue: the row is better"]
+    below += name_cautions(table)
+    label_x(ax, f"{mark}: {describe_significance(alpha, adjust, len(table))}", *below)
     return keep_inside(ax)
 
 

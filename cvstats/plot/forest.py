@@ -24,6 +24,7 @@ from cvstats.plot._axes import (
     label_values,
     legend_above,
     mark_sizes,
+    name_cautions,
     offsets,
     rank_models,
     read_facts,
@@ -113,11 +114,13 @@ def forest(
         )
     ax = canvas(ax, len(models) * max(1.0, 0.7 * len(rows)))
     beside = offsets(len(rows), min(0.6, 0.22 * (len(rows) - 1)))
+    trusted: list[pd.DataFrame] = []
     bright = iter(zip(colours(ax) * len(rows), MARKERS * len(rows), strict=False))
     for (name, table), shift in zip(rows.items(), beside, strict=True):
         attrs = results[name].attrs
         grey = str(attrs.get("guarantee", "")).startswith("none")
         colour, marker = (GREY, "o") if grey else next(bright)
+        trusted += [] if grey else [table]
         level = describe_level(float(attrs.get("alpha", alpha)))
         draw_intervals(
             ax, table, [place[model] + shift for model in table["model"]],
@@ -132,7 +135,7 @@ def forest(
         least = tables["lower"][tables["lower"] > 0].min()
         ax.set_xlim(left=0.9 * min(least, tables["estimate"].min()) if least > 0 else None)
     draw_reference(ax, first, facts)
-    label_values(ax, facts)
+    label_values(ax, facts, below=name_cautions(pd.concat(trusted)) if trusted else ())
     legend_above(ax)
     return keep_inside(ax)
 

@@ -34,6 +34,7 @@ from cvstats.plot._axes import (
     label_x,
     label_y,
     legend_above,
+    name_cautions,
     paper,
     places_of,
     read_facts,
@@ -207,7 +208,9 @@ def map(
             numbers=None, beside=min(beside, 60.0), aside=BAR, aspect=1 / shape,
         )  # fmt: skip
     below = [] if marks is None else [f"dot: {describe_significance(alpha, adjust, values.size)}"]
-    label_dimensions(ax, values, *below, *([] if against is None else ["blue: first is better"]))
+    below += [] if against is None else ["blue: first is better"]
+    below += [] if show == "estimate" else name_cautions(found)
+    label_dimensions(ax, values, *below)
     add_map_bar(ax, images[0], words, values if images[0].axes is ax else None)
     if values.isnull().any():
         from matplotlib.patches import Patch

@@ -26,6 +26,7 @@ from cvstats.plot._axes import (
     legend_above,
     letters_across,
     mark_sizes,
+    name_cautions,
     offsets,
     rank_models,
     read_facts,
@@ -127,7 +128,7 @@ def sources(
             last = last.replace("mean over new", "new")
         draw_rows(ax, *tables, models, labels, last, level)
         legend_above(ax)
-    label_values(ax, facts)
+    label_values(ax, facts, below=name_cautions(whole_rows))
     return keep_inside(ax)
 
 

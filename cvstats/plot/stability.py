@@ -26,6 +26,7 @@ from cvstats.plot._axes import (
     keep_inside,
     label_values,
     label_x,
+    name_cautions,
     rank_models,
     read_facts,
     result_rows,
@@ -137,7 +138,7 @@ def stability(
     shown = used[np.unique(np.linspace(0, len(used) - 1, BARS).round().astype(int))]
     draw = partial(draw_curves, table=table, shown=shown)
     ax = draw_models(ax, models, draw, rows=7, numbers="y")
-    label_x(ax, "repetitions used")
+    label_x(ax, "repetitions used", *name_cautions(last))
     label_values(ax, facts, f"({target}, {describe_level(alpha)})", along="y")
     return keep_inside(ax)
 

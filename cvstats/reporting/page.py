@@ -38,6 +38,7 @@ from cvstats.facts import LogFacts
 from cvstats.formatting import (
     OPEN_END,
     find_works,
+    has_caution,
     locate_work,
     name_rows,
     printable,
@@ -82,7 +83,7 @@ from cvstats.reporting.sentences import (
     quote_names,
     split_log,
 )
-from cvstats.reporting.verdict import Cell, Verdict, has_caution, name_difference, read_scale
+from cvstats.reporting.verdict import Cell, Verdict, name_difference, read_scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,7 +21,13 @@ from cvstats.core.types import MaskArray
 from cvstats.diagnostics import CHECKS
 from cvstats.errors import LogError, checked_choice
 from cvstats.facts import LogFacts
-from cvstats.formatting import printable, result_frame, sentences_in
+from cvstats.formatting import (
+    has_caution,
+    narrow_cautions,
+    printable,
+    result_frame,
+    sentences_in,
+)
 from cvstats.intervals import interval_names
 from cvstats.intervals._method import OF_TWO
 from cvstats.large.frames import delay_answer, has_columns_of_models
@@ -35,7 +41,7 @@ from cvstats.log.tables import as_container, names_a_score
 from cvstats.metrics import METRICS
 from cvstats.options import Missing, check_alpha, known_name, whole_number
 from cvstats.recommend import BY_NAME
-from cvstats.reporting.verdict import NOISE, Verdict, area_weights, has_caution, narrow_cautions
+from cvstats.reporting.verdict import NOISE, Verdict, area_weights
 
 NAMED = 4
 """Maximum number of names listed; the others are counted."""

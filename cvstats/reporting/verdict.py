@@ -22,7 +22,15 @@ from cvstats.core.orientation import TARGET, TURNED, targets_of, turn
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, read_names
 from cvstats.facts import LogFacts
-from cvstats.formatting import name_mean, result_frame, sentences_in, write_labels
+from cvstats.formatting import (
+    has_caution,
+    name_mean,
+    narrow_cautions,
+    occurs_in_many,
+    result_frame,
+    sentences_in,
+    write_labels,
+)
 from cvstats.log.display import format_value
 from cvstats.log.metadata import UNDESCRIBED, select_metric
 from cvstats.loss_functions.pointwise import LOSSES
@@ -79,10 +87,6 @@ class Switch:
     before: Any
     attrs: Mapping[str, Any]
     """The attrs of the table by the method."""
-
-
-MANY_CELLS = 0.1
-"""Share of rows with a caution above which it is not by chance, as in 1% of independent series."""
 
 
 @dataclass(eq=False)
@@ -174,7 +178,7 @@ class Verdict:
         table = compute(self.method)
         gridded = what == "intervals" and {*getattr(table, "dims", ())} - {"model", "pair"}
         for caution in narrow_cautions(table) if self.method is None else ():
-            if gridded and not self.in_many(table, caution):
+            if gridded and not occurs_in_many(table, caution):
                 continue
             for name in caution.instead:
                 try:
@@ -231,7 +235,7 @@ class Verdict:
                 continue
             compute = self.compute_intervals if what == "intervals" else self.compare_by_sidak
             for switch in cells.switches[what]:
-                if not self.in_many(switch.before, switch.caution):
+                if not occurs_in_many(switch.before, switch.caution):
                     continue
                 try:
                     table = compute(switch.method)
@@ -240,12 +244,6 @@ class Verdict:
                 self.switches[what] = [Switch(switch.caution, switch.method, before, table.attrs)]
                 setattr(self, what, table)
                 break
-
-    def in_many(self, table: Any, caution: Caution) -> bool:
-        """Whether so many rows have a caution that it is not by chance, without masked cells."""
-        frame = result_frame(table)
-        flagged = has_caution(frame[frame.iloc[:, 0].notna()], caution)
-        return bool(flagged.mean() >= MANY_CELLS)
 
     @cached_property
     def n_tests(self) -> int:
@@ -534,19 +532,6 @@ class Verdict:
 def split_alpha(alpha: float, tests: int) -> float:
     """Compute one minus the level of each of several intervals, by Šidák's method."""
     return alpha if tests < 2 else float(-np.expm1(np.log1p(-alpha) / tests))
-
-
-def narrow_cautions(table: Any) -> list[Caution]:
-    """List the cautions of a result whose intervals are too narrow for a decision."""
-    labels = sentences_in(table)
-    return [caution for label, caution in narrow_labels().items() if label in labels]
-
-
-def has_caution(table: Any, caution: Caution) -> Any:
-    """Find the rows of a result with a caution."""
-    if isinstance(table, xr.Dataset):
-        return (table["caution"] & int(caution)) != 0
-    return table["caution"].str.contains(caution.label, regex=False)
 
 
 def replace_rows(table: Any, other: Any, caution: Caution) -> Any:

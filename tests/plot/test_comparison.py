@@ -62,7 +62,8 @@ def test_a_score_is_drawn_in_its_own_direction(ax):
     np.testing.assert_array_equal(
         marks(ax)["p < 0.05 (Holm)"].get_xdata(), table["difference"].sort_values(ascending=False)
     )
-    assert ax.get_xlabel() == "difference in AUC,\N{NO-BREAK SPACE}95%\nfirst is better →"
+    label = "difference in AUC,\N{NO-BREAK SPACE}95%\nfirst is better →"
+    assert ax.get_xlabel() == f"{label}\ncaution: sources ignored"
     matrix = plot.comparison(losses, kind="matrix", ax=Figure().subplots())
     values = matrix.collections[0].get_array().reshape(3, 3).filled(np.nan)
     assert (values[0, 1:] > 0).all()  # the best is on top

@@ -129,7 +129,8 @@ def test_losses_are_named_in_words(ax):
         ("hinge", "hinge loss\n← lower is better"),
     ):
         losses.attrs = {"loss": name}
-        assert plot.forest(losses, ax=ax).get_xlabel() == words
+        label = plot.forest(losses, ax=ax).get_xlabel()
+        assert label == f"{words}\ncaution: sources ignored"
 
 
 def test_a_loss_without_units_has_none(ax):
@@ -146,7 +147,7 @@ def test_a_score_is_drawn_in_its_own_direction(ax):
     scores = cvstats.as_scores(cvstats.wald(losses)).sort_values("estimate", ascending=False)
     assert named(ax.yaxis) == list(scores.index)
     np.testing.assert_array_equal(np.sort(ax.lines[0].get_xdata())[::-1], scores["estimate"])
-    assert ax.get_xlabel() == "AUC\nhigher is better →"
+    assert ax.get_xlabel() == "AUC\nhigher is better →\ncaution: sources ignored"
     turned = {"wald": cvstats.as_scores(cvstats.wald(losses))}
     again = plot.forest(losses, methods=turned, ax=Figure().subplots())
     np.testing.assert_array_equal(again.lines[0].get_xdata(), ax.lines[0].get_xdata())

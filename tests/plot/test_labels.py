@@ -4,6 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
@@ -351,3 +352,62 @@ def test_names_of_many_models_in_a_matrix_are_short(number, longest):
     shown = words(plot.comparison(losses).get_yticklabels())
     assert max(len(name.split("  ")[0]) for name in shown) == longest
     plt.close("all")
+
+
+def test_intervals_that_are_too_narrow_are_named_below_the_axis():
+    """In each plot of the flights, whose months are split between folds."""
+    losses = logged("flights")
+    repeated = pd.concat({0: losses, 1: losses + 1e-4}, names=["repetition"])
+    cases = [
+        (plot.forest, losses, {}), (plot.forest, losses, {"methods": ["wald", "naive"]}),
+        (plot.comparison, losses, {"kind": "intervals"}),
+        (plot.comparison, losses, {"kind": "matrix"}), (plot.best_set, losses, {"rng": 0}),
+        (plot.stability, repeated, {}),
+    ]  # fmt: skip
+    for draw, log, options in cases:
+        label = draw(log, ax=Figure(figsize=(7, 5)).subplots(), **options).get_xlabel()
+        assert label.splitlines()[-1] == "caution: sources ignored", draw
+    by_month = logged("flights_by_month")
+    for draw, log, options in (
+        (plot.forest, losses, {"methods": ["clustered", "naive"]}),
+        (plot.forest, by_month, {}), (plot.comparison, by_month, {}), (plot.sources, by_month, {}),
+        (plot.best_set, by_month, {"rng": 0}),
+    ):  # fmt: skip
+        assert "caution" not in draw(log, ax=Figure().subplots(), **options).get_xlabel(), draw
+
+
+@pytest.mark.parametrize(("walks", "named"), [(1, False), (2, True)])
+def test_cautions_of_many_cells_are_named_below_a_map(walks, named):
+    """Of 16 cells; a random walk in one of them may be chance."""
+    rng = np.random.default_rng(0)
+    days = pd.date_range("2020-01-01", periods=200, name="point")
+    grid = xr.DataArray(
+        rng.normal(size=(200, 4, 4)), dims=("point", "lat", "lon"), coords={"point": days}
+    )
+    grid[:, 0, :walks] = np.cumsum(grid[:, 0, :walks], axis=0)
+    for show, shown in (("half-width", named), ("estimate", False)):
+        label = plot.map(grid, show=show, ax=Figure().subplots()).get_xlabel()
+        assert label == "lon" + "\ncaution: serial dependence" * shown
+    label = plot.map(grid, grid * 0, ax=Figure().subplots()).get_xlabel()
+    assert label.endswith("caution: serial dependence") == named
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_names_stay_inside_after_a_tight_layout(columns):
+    figure = Figure(figsize=(4 * columns, 3))
+    axes = figure.subplots(1, columns, squeeze=False)[0]
+    for ax in axes:
+        plot.forest(logged("flights"), ax=ax)
+    for after in (lambda: None, figure.tight_layout):
+        after()
+        for ax in axes:
+            box = ax.get_tightbbox()
+            assert min(box.x0, box.y0) >= 0
+            assert box.x1 <= figure.bbox.width
+
+
+def test_names_stay_inside_in_a_grid_with_margins_of_its_own():
+    figure = Figure(figsize=(4, 3))
+    ax = figure.add_subplot(figure.add_gridspec(left=0.01, bottom=0.01)[0])
+    box = plot.forest(logged("flights"), ax=ax).get_tightbbox()
+    assert min(box.x0, box.y0) >= 0

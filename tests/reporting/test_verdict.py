@@ -353,7 +353,7 @@ def test_the_mean_over_cells_uses_the_method_that_the_cells_call_for(monkeypatch
     found = result_frame(verdict.switches["comparison"][0].before)["caution"]
     share = found.str.contains(verdict.switches["comparison"][0].caution.label, regex=False).mean()
     for few, method in [(share, "ordered"), (np.nextafter(share, 2), "holdout")]:
-        monkeypatch.setattr("cvstats.reporting.verdict.MANY_CELLS", few)
+        monkeypatch.setattr("cvstats.formatting.MANY_CELLS", few)
         again = Verdict(LogFacts(grid), 0.05, 0)
         assert again.whole.comparison.attrs["interval_method"] == method
     monkeypatch.undo()
