@@ -125,8 +125,10 @@ def scan_parquet(
     3006.0
     """
     asked = {name: value for name, value in locals().items() if name in LEVELS}
-    if loss == "loss" and truth is None and prediction is None:
-        loss = find_saved_models(path) or loss
+    if truth is None and prediction is None:
+        models, groups = find_saved(path)
+        loss = models if loss == "loss" and models else loss
+        by = groups if by is None else by
     return scan_moments(
         partial(scan_tables, path, batch_size=batch_size, progress=progress),
         asked, loss, truth, prediction, model, by, pairs, missing,
@@ -384,14 +386,18 @@ def scan_csv(
             yield {str(name): column for name, column in batch.items()}, columns, {}
 
 
-def find_saved_models(path: Paths) -> list[str] | None:
-    """Find the columns of the models in the first file, if `save_log` wrote it from a frame."""
+def find_saved(path: Paths) -> tuple[list[str], str | None]:
+    """Find the columns of the models and the groups of a contrast that `save_log` wrote.
+
+    They are those of the first file; no models if it is not a saved frame.
+    """
     file = list_files(path)[0].path
     with open_file(file) as first:
-        header = find_header(first.metadata, file)
+        header, attrs = find_header(first.metadata, file), find_attrs(first.metadata, file)
+    groups = attrs.get("by") if attrs.get("kind") == "contrasts" else None
     if header is None or header["object"] != "DataFrame":
-        return None
-    return [column["field"] for column in header["columns"]]
+        return [], groups
+    return [column["field"] for column in header["columns"]], groups
 
 
 def open_file(path: Path) -> Any:

@@ -56,6 +56,20 @@ def test_the_attrs_of_a_saved_log_are_used(tmp_path, loss, writer):
         assert found.attrs["loss"] == log.attrs["loss"]
 
 
+def test_a_saved_contrast_keeps_its_groups(tmp_path):
+    """Without them it had no degrees of freedom: normal limits for a group of six points."""
+    draw = np.random.default_rng(0).gamma(1, 1, (40, 2))
+    levels = {"point": range(40), "sex": np.where(np.arange(40) < 6, "f", "m")}
+    frame = pd.DataFrame(draw, pd.MultiIndex.from_frame(pd.DataFrame(levels)), columns=MODELS)
+    gap = frame.cvci.contrast(by="sex", between=("f", "m"))
+    cvstats.save_log(gap, tmp_path / "log.parquet")
+    found = cvstats.scan_parquet(tmp_path / "log.parquet").interval()
+    pd.testing.assert_frame_equal(found, gap.cvci.interval(), rtol=1e-10)
+    cvstats.save_log(gap["ridge"], tmp_path / "one.parquet")
+    one = cvstats.scan_parquet(tmp_path / "one.parquet").interval()
+    assert one["df"].item() == pytest.approx(found.loc["ridge", "df"])
+
+
 def test_a_saved_log_needs_no_names_of_models(tmp_path):
     log = table(n=60).set_index(["repetition", "fold", "point"])[MODELS]
     log["hospital"] = np.arange(len(log)) % 4
