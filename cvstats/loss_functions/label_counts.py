@@ -22,7 +22,7 @@ from cvstats.large.moments import Moments, SharedAttrs, assemble, levels_of, rea
 from cvstats.log.log import Log
 from cvstats.log.metadata import ONE_PREDICTION
 from cvstats.log.pandas import FrameLabels
-from cvstats.log.tables import set_levels
+from cvstats.log.tables import from_arrow, is_arrow, set_levels
 from cvstats.loss_functions.losses import (
     Columns,
     check_positive,
@@ -161,6 +161,8 @@ class LabelCounts:
         LogError
             If a column is missing, a label is not among ``labels``, or the batch is not a log.
         """
+        if is_arrow(predictions):
+            predictions = from_arrow(predictions)
         if not isinstance(predictions, pd.DataFrame):
             raise LogError(
                 f"{describe_type(predictions)} has no columns of predictions. Expected a "

@@ -13,7 +13,7 @@ from cvstats.core.types import FloatArray
 from cvstats.errors import MOST, LogError, describe_type, listed, spelled
 from cvstats.intervals._limits import korn_graubard, wilson
 from cvstats.intervals.clustered import clustered
-from cvstats.log.tables import set_levels
+from cvstats.log.tables import from_arrow, is_arrow, set_levels
 from cvstats.loss_functions.losses import find_columns_of_models, require_columns
 from cvstats.loss_functions.pointwise import LossOptions, flat_columns, probabilities, signs
 from cvstats.options import check_alpha
@@ -137,6 +137,8 @@ def tabulate_bins(
     positive: Hashable, alpha: float,
 ) -> pd.DataFrame:  # fmt: skip
     """Tabulate each nonempty bin: prediction, frequency, limits and number of points."""
+    if is_arrow(predictions):
+        predictions = from_arrow(predictions)
     if not isinstance(predictions, pd.DataFrame):
         raise LogError(
             f"plot.reliability needs predictions, but this is {describe_type(predictions)}. "

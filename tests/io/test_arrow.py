@@ -6,6 +6,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from matplotlib.figure import Figure
 from sklearn.linear_model import Ridge
 from together import together
 
@@ -137,6 +138,22 @@ def test_predictions(loss):
     same(cvstats.read_log(frame, loss=loss), cvstats.read_log(PREDICTIONS, loss=loss))
     models, others = {"a": frame, "b": frame}, {"a": PREDICTIONS, "b": PREDICTIONS}
     same(cvstats.read_log(models, loss=loss), cvstats.read_log(others, loss=loss))
+
+
+def test_counts_and_diagrams_of_predictions():
+    """They asked for a DataFrame where they were given one."""
+    table = TABLE.assign(y_true=np.arange(N) % 3 // 2)
+    for frame in (pl.DataFrame(table.to_dict("list")), pa.table(table.to_dict("list"))):
+        counts, plain = (
+            cvstats.LabelCounts.of_predictions(each, prediction="ridge", threshold=0.5)
+            for each in (frame, table)
+        )
+        same(counts.moments("f1").wald(), plain.moments("f1").wald())
+        bars, expected = (
+            cvstats.plot.reliability(each, prediction=["ridge"], bins=4, ax=Figure().subplots())
+            for each in (frame, table)
+        )
+        np.testing.assert_array_equal(bars.lines[1].get_ydata(), expected.lines[1].get_ydata())
 
 
 def test_tidy_tables():
