@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -33,13 +34,25 @@ from cvstats.errors import LogError, is_number
 from cvstats.options import Alternative
 
 
-def adjust_p_values(p: FloatArray, adjust: str) -> FloatArray:
-    """Adjust p-values (an array of any shape) for multiplicity.
+def adjust_p_values(
+    p: FloatArray,
+    caution: IntArray,
+    points: Any,
+    *,
+    adjust: str,
+    alpha: float = 0.05,
+    alternative: str = "two-sided",
+) -> tuple[FloatArray, IntArray]:
+    """Adjust p-values (an array of any shape) for multiplicity, and flag those that are too small.
 
     ``"holm"`` controls the probability of any false difference, for any dependence of the tests
     (Holm 1979), as does ``"bonferroni"`` with larger p-values. ``"bh"`` controls the expected share
     of false differences among those found, for independent or positively dependent tests (Benjamini
     and Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x). Missing p-values are ignored.
+
+    With few ``points`` (or groups), normal tests are too small in the tails that matter for many
+    tests, as in `flag_few_points`; None for other tests. Tests with few discordant points are exact
+    or have a caution of their own.
     """
     known = ~np.isnan(p)
     order = np.argsort(p[known])
@@ -56,15 +69,28 @@ def adjust_p_values(p: FloatArray, adjust: str) -> FloatArray:
     adjusted[order] = np.minimum(steps, 1.0)
     out = np.full(p.shape, np.nan)
     out[known] = adjusted
-    return out
+    if points is not None and m > 0:
+        critical = -special.ndtri(alpha / m / (1 + (alternative == "two-sided")))
+        normal = known & ((caution & np.int64(Caution.DISCORDANT_FEW)) == 0)
+        few = normal & (critical**3 > SKEW_ROOM * np.sqrt(points))
+        caution = np.where(few, caution | np.int64(Caution.MANY_MODELS), caution)
+    return out, caution
 
 
-def adjust_tests(result: Result, adjust: str | None) -> Result:
-    """Add adjusted p-values to several tests, of all pairs of models and all carried cells."""
-    p = result.columns["p_value"]
-    if adjust is None or p.size < 2:
+def adjust_tests(result: Result, adjust: str | None, **test: Any) -> Result:
+    """Add adjusted p-values to several tests, of all pairs of models and all carried cells.
+
+    ``test`` is the level and the alternative of normal tests, unless they use Student's t.
+    """
+    columns, points = result.columns, None
+    if adjust is None or columns["p_value"].size < 2:
         return result
-    return add_adjusted(result, adjust_p_values(p, adjust), {"adjust": adjust})
+    if test and "df" not in columns:
+        points = columns.get("n_clusters", columns.get("n_points"))
+    p_adjusted, caution = adjust_p_values(
+        columns["p_value"], result.caution, points, adjust=adjust, **test
+    )
+    return add_adjusted(replace(result, caution=caution), p_adjusted, {"adjust": adjust})
 
 
 def add_adjusted(

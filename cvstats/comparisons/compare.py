@@ -309,7 +309,10 @@ def compare(
     than twice the number of models, such as few groups, limits are Šidák's if those are wider.
     ``p_adjusted <= alpha`` if and only if the interval excludes 0. With many models, few points and
     skewed differences, too many differences are still significant; ``caution`` then contains
-    ``too many models``.
+    ``too many models``. ``"holm"``, ``"bonferroni"`` and ``"bh"`` adjust ``p_value``, which is that
+    of a normal distribution for most methods, and thus too small in the tails. Without any
+    difference, they found one in 13% of logs of 30 points and 20 models, and on maps of 1,000
+    cells in 32%, 20%, 10% and 6% for 30, 50, 100 and 300 points; all of these are flagged, too.
 
     With n points (or groups) and a rate r that is chosen before the first look, limits with
     ``anytime`` are
@@ -388,10 +391,11 @@ def compare(
         )  # fmt: skip
     else:
         run, example = partial(cut_differences, run), partial(cut_differences, example)
+    test: dict[str, Any] = {} if anytime else {"alpha": alpha, "alternative": alternative}
     table = compare_pairs(
         losses, other, reference, missing, run, by=by, all_pairs=adjust == "max-t",
         levels=levels, example=example,
-        finish=partial(adjust_tests, adjust=adjust) if across else None,
+        finish=partial(adjust_tests, adjust=adjust, **test) if across else None,
         reads_losses=partial(
             reads_lazy_losses_of_ratio if relative else reads_lazy_losses, method, given
         ),
@@ -411,7 +415,9 @@ def compare(
     if relative and hasattr(table, "data_vars"):
         for name in ("difference", "lower", "upper", "se"):
             table[name].attrs["units"] = "percent"
-    return adjust_lazily(table, adjust_p_values, str(adjust)) if lazy and across else table
+    if not (lazy and across):
+        return table
+    return adjust_lazily(table, partial(adjust_p_values, adjust=str(adjust), **test))
 
 
 DRAWS_OF_EXAMPLE = 999

@@ -944,23 +944,32 @@ def as_pairs(left: IntArray, right: IntArray) -> Pairs:
     return tuple(map(int, left)), tuple(map(int, right))
 
 
-def adjust_lazily(
-    table: xr.Dataset, adjust_p_values: Callable[..., FloatArray], adjust: str
-) -> xr.Dataset:
-    """Add adjusted p-values, which depend on those of all pairs and cells."""
-    p = table["p_value"]
+def adjust_lazily(table: xr.Dataset, adjust_p_values: partial[Any]) -> xr.Dataset:
+    """Add adjusted p-values and their cautions, which depend on those of all pairs and cells."""
+    p, caution, adjust = table["p_value"], table["caution"], adjust_p_values.keywords["adjust"]
     if p.size < 2:
         return table
     dask = import_dask()
+    numbers = {**table.attrs, **table.data_vars}
+    points = None
+    if "alpha" in adjust_p_values.keywords and "df" not in numbers:
+        points = numbers.get("n_clusters", numbers.get("n_points"))
     # Keys are unchanged, so that no chunk of losses is read twice.
-    (whole,) = p.data.rechunk(-1).to_delayed(optimize_graph=False).ravel()
-    adjusted = dask.delayed(adjust_p_values, pure=True)(whole, adjust)
-    together = dask.array.from_delayed(adjusted, p.shape, dtype=np.float64)
+    if isinstance(points, xr.DataArray):
+        points = points.broadcast_like(p).transpose(*p.dims).chunk().data
+        (points,) = points.rechunk(-1).to_delayed(optimize_graph=False).ravel()
+    (of_p,) = p.data.rechunk(-1).to_delayed(optimize_graph=False).ravel()
+    (of_caution,) = caution.data.rechunk(-1).to_delayed(optimize_graph=False).ravel()
+    both = dask.delayed(adjust_p_values, nout=2, pure=True)(of_p, of_caution, points)
+    together = dask.array.from_delayed(both[0], p.shape, dtype=np.float64)
+    flagged = dask.array.from_delayed(both[1], p.shape, dtype=np.int64)
     columns = {}
     for name, variable in table.data_vars.items():
         columns[name] = variable
         if name == "p_value":
             columns["p_adjusted"] = p.copy(data=together.rechunk(p.chunks))
+    if points is not None:
+        columns["caution"] = caution.copy(data=flagged.rechunk(caution.chunks))
     attrs = {**table.attrs, "adjust": adjust}
     if adjust in WORKS["adjust"]:
         attrs["reference"] += f"; {WORKS['adjust'][adjust]}"
