@@ -556,7 +556,8 @@ def describe_cell(verdict: Verdict, before: str) -> list[str]:
     if verdict.winner is not None:
         found = result_frame(verdict.winner)
         row = {column: float(found[column].iloc[0]) for column in NUMBERS}
-        how = f", using winner because it was selected among {len(verdict.models):,}"
+        by = "".join(f" with {switch.method}" for switch in verdict.switches["intervals"])
+        how = f", using winner{by} because it was selected among {len(verdict.models):,}"
     decimals = count_decimals(pd.DataFrame([row]))
     value = scale.value(row["estimate"], decimals)
     limits = ""

@@ -201,7 +201,9 @@ class Verdict:
         flagged = Caution.SELECTED.label in sentences_in(self.intervals)
         if not flagged or self.method is not None or len(self.cells) > 1:
             return None
-        compute = partial(self.facts.apply, winner, alpha=self.alpha, rng=self.seed)
+        switches = self.switches["intervals"]
+        options = {"method": switches[0].method} if switches else {}
+        compute = partial(self.facts.apply, winner, alpha=self.alpha, rng=self.seed, **options)
         return self.attempt("Interval of the selected model", compute)
 
     @cached_property

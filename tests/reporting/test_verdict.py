@@ -10,7 +10,7 @@ from scipy import stats
 
 import cvstats
 from cvstats.facts import LogFacts
-from cvstats.formatting import result_frame
+from cvstats.formatting import result_frame, sentences_in
 from cvstats.recommend import group_interval
 from cvstats.reporting.page import Grid, describe_method, make_report
 from cvstats.reporting.verdict import Verdict, split_alpha
@@ -514,3 +514,25 @@ def test_the_wider_limits_account_for_what_the_narrower_ones_account_for(cells):
     assert set(alone["caution"]) == {"unstable difference, few clusters, sources across folds"}
     assert set(found["caution"]) == {"few clusters, sources across folds"}
     assert (found["upper"] > before["upper"] + 0.05).all()
+
+
+def test_the_selected_model_has_the_interval_of_the_method_that_replaced_the_default():
+    """That of points treated the 20 points of each source as independent."""
+    rng = np.random.default_rng(0)
+    source = np.repeat(range(40), 20)
+    shared = rng.normal(size=40)[source] + rng.normal(size=800)
+    index = pd.MultiIndex.from_arrays(
+        [rng.permutation(800) % 5, source, range(800)], names=["fold", "source", "point"]
+    )
+    noise = rng.normal(0, 0.3, (800, 6))
+    losses = pd.DataFrame(shared[:, None] + noise, index, [f"m{k}" for k in range(6)])
+    verdict = Verdict(LogFacts(losses), 0.05, 0)
+    assert "selected model" in sentences_in(verdict.intervals)
+    found, wanted = verdict.winner, losses.cvci.winner(method="clustered", rng=0)
+    pd.testing.assert_frame_equal(pd.DataFrame(found), pd.DataFrame(wanted))
+    by_points = losses.cvci.winner(rng=0)
+    width = [float((table["upper"] - table["lower"]).iloc[0]) for table in (found, by_points)]
+    assert width[0] > 2 * width[1]
+    assert by_points["caution"].iloc[0] == "sources ignored"
+    text = " ".join(str(losses.cvci.summary()).split())
+    assert "using winner with clustered because it was selected among 6), measured on" in text
