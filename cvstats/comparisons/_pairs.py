@@ -70,6 +70,8 @@ def choose_pairs(log: Log, reference: Hashable) -> Log:
         raise one_model()
     if units := getattr(log.labels, "mixed_units", None):
         raise different_units(units)
+    if getattr(log.labels, "mixed_metrics", False):
+        raise different_metrics()
     if reference is None:
         labels = log.labels.of_pairs(list(combinations(models, 2)))
         return log.with_pairs(*np.triu_indices(m, 1), labels)
@@ -104,10 +106,20 @@ def different_units(units: Mapping[Hashable, str]) -> LogError:
     )
 
 
+def different_metrics() -> LogError:
+    """Make the error for a frame with metrics in its columns, which are not models."""
+    return LogError(
+        "the columns have the level 'metric', so different metrics would be compared. Expected "
+        "metrics in the index, and a column for each model: log.stack('metric')."
+    )
+
+
 def refuse_targets(log: Log, what: str) -> None:
     """Reject a metric with a target value, or different units: models cannot be ranked."""
     if units := getattr(log.labels, "mixed_units", None):
         raise different_units(units)
+    if getattr(log.labels, "mixed_metrics", False):
+        raise different_metrics()
     for metric, target in targets_of(log.metadata).items():
         raise LogError(
             f"{what} ranks models, but {metric} has the target value {target:g}: neither a "

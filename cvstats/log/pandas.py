@@ -233,6 +233,7 @@ class FrameLabels:
     dims: tuple[str, ...] = ()
     sizes: tuple[int, ...] = ()
     coords: Mapping[str, pd.Index] = field(default_factory=dict)
+    mixed_metrics: bool = False
 
     @classmethod
     def of(cls, log: pd.Series | pd.DataFrame) -> FrameLabels:
@@ -247,7 +248,9 @@ class FrameLabels:
                 f"several columns are called {listed(map(repr, doubled))}. Expected one column "
                 f"for each model. Rename them."
             )
-        return cls(list(log.columns), log.columns)
+        axis = log.columns
+        mixed = "metric" in axis.names and len(axis.unique("metric")) > 1
+        return cls(list(axis), axis, mixed_metrics=mixed)
 
     def columns(self, model: int) -> IntArray:
         """Return the only column of a model."""

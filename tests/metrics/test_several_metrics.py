@@ -654,3 +654,18 @@ def test_the_positive_class_is_for_the_metrics_that_have_one():
         options = {"positive": "yes"} if name == "f1" else {}
         alone = cvstats.losses(table, "y", "a", name, **options)
         assert log.xs(name, level="metric").tolist() == alone.tolist()
+
+
+def test_metrics_in_the_columns_are_not_compared_as_models():
+    """The squared error of a model was "better" than its absolute error."""
+    draw = np.random.default_rng(0).random((60, 2))
+    models = pd.DataFrame(draw, pd.RangeIndex(60, name="point"), columns=["a", "b"])
+    log = pd.concat({"mae": models, "mse": models**2}, axis=1, names=["metric"])
+    assert cvstats.interval(log).index.names[0] == "metric"
+    moments = cvstats.Moments.of_log(log, pairs=True)
+    for call in ("compare", "summary", "difference", "winner", "best_set"):
+        for given in (log, moments) if call in ("compare", "summary") else (log,):
+            with pytest.raises(LogError, match=r"different metrics would be .* log.stack\('metric"):
+                getattr(cvstats, call)(given)
+    one = cvstats.compare(log[["mae"]])
+    assert one["difference"].item() == cvstats.compare(models)["difference"].item()
