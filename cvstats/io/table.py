@@ -496,9 +496,13 @@ def refuse_not_numbers(values: pd.Series, name: object) -> None:
     known = values.dropna()
     strange = known[pd.to_numeric(known, errors="coerce").isna()]
     if len(strange):
+        first = str(strange.iloc[0])[:40]
+        way = "Decimal commas of a CSV file are read with decimal=','."
+        if first.rstrip().endswith("%"):
+            way = "Percentages are read if every number of the column has the sign %."
         raise LogError(
-            f"the losses of {spelled(str(name))} are not numbers: {str(strange.iloc[0])[:40]!r}. "
-            f"Expected numbers. Decimal commas of a CSV file are read with decimal=','."
+            f"the losses of {spelled(str(name))} are not numbers: {first!r}. Expected numbers. "
+            f"{way}"
         )
 
 

@@ -75,6 +75,10 @@ def test_per_cent(tmp_path):
     assert german.tolist() == [0.125, 0.25]
     with pytest.raises(LogError, match="not losses: 'ridge', as in '12%'"):
         read(tmp_path, "fold,ridge\n0,12%\n1,0.5\n")
+    for some, options in (("12.5%", {}), ("12,5%", {"decimal": ","})):
+        with pytest.raises(LogError, match="every number of the column has the sign %") as error:
+            read(tmp_path, f"fold;point;loss\n0;a;{some}\n1;b;3\n", **options)
+        assert "decimal=" not in str(error.value)
 
 
 def test_marks_of_single_columns(tmp_path):
