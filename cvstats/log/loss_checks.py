@@ -695,6 +695,9 @@ DATE = re.compile(r"\d{4}-\d\d(-\d\d)?\b|\d{4}-?Q[1-4]$")
 OTHER_DATE = re.compile(r"(\d\d?)([./-])\d\d?\2\d{4}$|\d{4}/\d\d?/\d\d?$|\d{6}$|\d{8}$")
 """Dates as text in another order than that of time, ``31.12.2024``, or without hyphens."""
 
+OFFSET = re.compile(r"\d\d:\d\d.*([+-]\d\d:?\d\d|Z)$")
+"""End of a time as text with its difference from universal time, which may vary."""
+
 NAMES_OF_DATES = {
     "date", "dates", "datetime", "day", "ds", "hour", "month", "period", "quarter", "time",
     "timestamp", "week", "year",
@@ -763,13 +766,24 @@ def read_calendar(labels: Labels) -> pd.Index | None:
     None for other labels, also for text in the order of time, such as ``2024-01-31``.
     """
     index = as_index(labels, plain=True)
-    if len(index) and isinstance(index[0], str) and OTHER_DATE.match(index[0]):
-        return read_other_dates(index)
+    if len(index) and isinstance(index[0], str):
+        if OTHER_DATE.match(index[0]):
+            return read_other_dates(index)
+        if OFFSET.search(index[0]):
+            return read_offsets(index)
     if index.dtype.kind not in "iu" or not all(map(is_calendar_number, (index.min(), index.max()))):
         return None
     if index.max() <= YEARS[1]:
         return index
     return read_dates(index.astype(str), "%Y%m%d" if len(str(index.max())) == 8 else "%Y%m")
+
+
+def read_offsets(index: pd.Index) -> pd.Index | None:
+    """Read text such as 2024-10-27 02:00+01:00; None if some of it has no offset."""
+    if not all(isinstance(label, str) and OFFSET.search(label) for label in index):
+        return None
+    times = pd.DatetimeIndex(pd.to_datetime(index, format="ISO8601", utc=True, errors="coerce"))
+    return None if times.hasnans else times.tz_localize(None)
 
 
 def read_other_dates(index: pd.Index) -> pd.Index | None:
@@ -862,6 +876,8 @@ def is_regular(index: pd.Index) -> bool:
     if isinstance(index[0], str) and "Q" in index[0]:
         quarters = pd.PeriodIndex([label.replace("-", "") for label in index], freq="Q")
         return has_one_step(quarters.astype("int64").to_numpy())
+    if isinstance(index, pd.DatetimeIndex) and has_one_step(index.asi8):
+        return True  # hours of a day of 23 hours; its days have the same local time
     dates = (
         index.tz_localize(None)
         if isinstance(index, pd.DatetimeIndex)

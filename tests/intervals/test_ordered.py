@@ -192,11 +192,26 @@ def test_calendars_of_climate_models():
         (pd.period_range("2024-01", periods=5, freq="Q"), True),
         (pd.period_range("2024-01", periods=5, freq="Q").delete(2), False),
         (pd.date_range("2024-03-29", periods=5, tz="Europe/Berlin"), True),
+        (pd.date_range("2024-03-30", periods=90, freq="h", tz="Europe/Berlin"), True),
+        (pd.date_range("2024-10-26", periods=90, freq="h", tz="Europe/Berlin"), True),
+        (pd.date_range("2024-10-26", periods=90, freq="h", tz="Europe/Berlin").delete(30), False),
         (pd.timedelta_range("0h", periods=5, freq="6h"), True),
     ],
 )
 def test_steps_between_times(times, regular):
     assert is_regular(pd.Index(times)) is regular
+
+
+@pytest.mark.parametrize("start", ["2024-03-30", "2024-10-26"])
+def test_hours_of_a_day_that_is_longer_or_shorter_have_no_gap(start):
+    """As text, 02:00+01:00 was sorted before 02:00+02:00, which is an hour earlier."""
+    hours = pd.date_range(start, periods=72, freq="h", tz="Europe/Berlin", name="point")
+    losses = np.random.default_rng(0).random(72).cumsum()
+    universal = pd.Series(losses, hours.tz_convert("UTC")).cvci.ordered()
+    assert "gaps" not in universal["caution"].item()
+    for labels in (hours, hours.astype(str).rename("point"), hours.strftime("%Y-%m-%dT%H:%M%z")):
+        found = pd.Series(losses, pd.Index(labels, name="point")).cvci.ordered()
+        pd.testing.assert_frame_equal(found, universal)
 
 
 @pytest.mark.parametrize("frequency", ["D", "B", "MS", "ME", "QS"])
