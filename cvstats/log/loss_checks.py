@@ -695,8 +695,8 @@ DATE = re.compile(r"\d{4}-\d\d(-\d\d)?\b|\d{4}-?Q[1-4]$")
 OTHER_DATE = re.compile(r"(\d\d?)([./-])\d\d?\2\d{4}$|\d{4}/\d\d?/\d\d?$|\d{6}$|\d{8}$")
 """Dates as text in another order than that of time, ``31.12.2024``, or without hyphens."""
 
-OFFSET = re.compile(r"\d\d:\d\d.*([+-]\d\d:?\d\d|Z)$")
-"""End of a time as text with its difference from universal time, which may vary."""
+OFFSET = re.compile(r"([+-]\d\d:?\d\d|Z)$")
+"""End of a time as text: its difference from universal time, which may vary."""
 
 NAMES_OF_DATES = {
     "date", "dates", "datetime", "day", "ds", "hour", "month", "period", "quarter", "time",
@@ -769,7 +769,7 @@ def read_calendar(labels: Labels) -> pd.Index | None:
     if len(index) and isinstance(index[0], str):
         if OTHER_DATE.match(index[0]):
             return read_other_dates(index)
-        if OFFSET.search(index[0]):
+        if ":" in index[0] and OFFSET.search(index[0]):
             return read_offsets(index)
     if index.dtype.kind not in "iu" or not all(map(is_calendar_number, (index.min(), index.max()))):
         return None
@@ -779,11 +779,21 @@ def read_calendar(labels: Labels) -> pd.Index | None:
 
 
 def read_offsets(index: pd.Index) -> pd.Index | None:
-    """Read text such as 2024-10-27 02:00+01:00; None if some of it has no offset."""
-    if not all(isinstance(label, str) and OFFSET.search(label) for label in index):
+    """Read text such as 2024-10-27 02:00+01:00 as universal times, or days as local times.
+
+    None if some of it has no offset.
+    """
+    if not all(isinstance(label, str) and OFFSET.search(label[-6:]) for label in index):
         return None
     times = pd.DatetimeIndex(pd.to_datetime(index, format="ISO8601", utc=True, errors="coerce"))
-    return None if times.hasnans else times.tz_localize(None)
+    times = times.tz_localize(None)
+    if times.hasnans:
+        return None
+    if is_regular(times.unique().sort_values()):
+        return times
+    local = pd.Index([OFFSET.sub("", label) for label in index])
+    days = pd.DatetimeIndex(pd.to_datetime(local, format="ISO8601"))
+    return days if is_regular(days[times.argsort()].unique()) else times
 
 
 def read_other_dates(index: pd.Index) -> pd.Index | None:

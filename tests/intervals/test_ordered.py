@@ -214,6 +214,19 @@ def test_hours_of_a_day_that_is_longer_or_shorter_have_no_gap(start):
         pd.testing.assert_frame_equal(found, universal)
 
 
+@pytest.mark.parametrize("frequency", ["D", "B", "MS"])
+def test_days_as_text_with_offsets_are_those_of_the_place(frequency):
+    days = pd.date_range("2024-03-01", periods=60, freq=frequency, tz="Europe/Berlin")
+    losses = np.random.default_rng(0).random(60).cumsum()
+    local, text = (
+        pd.Series(losses, pd.Index(labels, name="point")).sample(frac=1, random_state=1)
+        for labels in (days, days.astype(str))
+    )
+    pd.testing.assert_frame_equal(text.cvci.ordered(), local.cvci.ordered())
+    assert "gaps" not in text.cvci.ordered()["caution"].item()
+    assert "gaps" in text.drop(text.index[30]).cvci.ordered()["caution"].item()
+
+
 @pytest.mark.parametrize("frequency", ["D", "B", "MS", "ME", "QS"])
 @pytest.mark.parametrize(
     "form",
