@@ -38,6 +38,19 @@ def test_skewed_groups_are_said():
     assert "skewed" not in only_row(large.cvci.heterogeneity())["caution"]
 
 
+@pytest.mark.parametrize(
+    ("groups", "size", "rate", "told"),
+    [(10, 30, 0.2, True), (20, 100, 0.1, True), (50, 50, 0.2, True),  # .10, .10 and .13 rejected
+     (10, 30, 0.5, False), (5, 100, 0.2, False), (20, 200, 0.3, False)],
+)  # fmt: skip
+def test_error_rates_of_many_small_groups_are_said(groups, size, rate, told):
+    wrong = np.tile(np.arange(size) < rate * size, groups) * 1.0
+    levels = [np.arange(groups).repeat(size), range(groups * size)]
+    log = pd.Series(wrong, pd.MultiIndex.from_arrays(levels, names=["source", "point"]))
+    assert ("skewed" in only_row(log.cvci.heterogeneity())["caution"]) == told
+    assert "skewed" not in only_row(log.cvci.heterogeneity(variance="pooled"))["caution"]
+
+
 def test_tau_lies_inside_its_limits_and_has_the_unit_of_the_losses():
     """One source that varies much more than the others, as in data of firms."""
     rng = np.random.default_rng(7)
