@@ -248,8 +248,9 @@ class Moments(Methods):
             The levels whose labels define cells; by default those of ``sample``, ``outer``,
             ``repetition``, ``fold`` and ``source`` that the log has. Other levels of the index are
             allowed; if all of them are others, as in ``by="segment"``, the default levels are
-            added. With fewer levels, fewer methods apply. The level ``metric`` of several metrics
-            is always among them.
+            added. With fewer levels, fewer methods apply, and repetitions or sources that are
+            left out are ignored: ``caution`` shows ``dependence ignored`` or ``sources ignored``.
+            The level ``metric`` of several metrics is always among them.
         pairs : bool, optional
             Whether to keep the moments of the differences of all pairs of models too, which
             `compare` needs. They take models^2 / 2 numbers per cell.
@@ -680,6 +681,11 @@ def assemble(
     ``some`` are rows and their losses, if the others are not available.
     """
     levels, used = cells.levels, (*log.used, *cells.levels)
+    cautions = replace(log, used=used).find_cautions() & Caution.UNUSED_LEVEL
+    if log.design.has("repetition") and not {"repetition", "source"} & {*levels}:
+        cautions |= Caution.DEPENDENCE_IGNORED  # repetitions count as further points
+    if log.design.has("source") and "source" not in levels:
+        cautions |= Caution.SOURCES_IGNORED
     prints, sketch, hashes = hash_evaluations(log.design, levels)
     kept = KeptLosses.of(log, cells, hashes, some)
     if gaps is not None:
@@ -687,7 +693,7 @@ def assemble(
     return Moments(
         (replace(drop_unused_labels(cells), prints=prints),), log.labels, gaps is not None,
         "point" in log.design.levels, 1, log.attrs.get("n_dropped"), SharedAttrs.of(log.metadata),
-        within, replace(log, used=used).find_cautions() & Caution.UNUSED_LEVEL, sketch,
+        within, cautions, sketch,
         () if log.complete is None else (count_cells(log.complete, levels),), (kept,),
     )  # fmt: skip
 

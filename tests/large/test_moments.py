@@ -123,6 +123,19 @@ def test_segments_keep_the_levels_that_methods_use(tmp_path):
     assert streamed([frame], by=["segment", "fold"]).levels == ("segment", "fold")
 
 
+@pytest.mark.parametrize("by", ["fold", ()])
+def test_repetitions_that_count_as_further_points_are_labeled(by, tmp_path):
+    frame = sourced()[["a", "b"]]
+    moments = Moments.of_log(frame, by=by)
+    moments.save(tmp_path / "moments.npz")
+    for part in (moments, Moments.load(tmp_path / "moments.npz")):
+        assert (part.interval()["caution"] == "dependence ignored, sources ignored").all()
+    once = frame.xs(0, level="repetition")
+    assert (Moments.of_log(once.droplevel("source"), by=by).interval()["caution"] == "").all()
+    by_source = Moments.of_log(frame, by="source").clustered()  # which sums the repetitions
+    assert not by_source["caution"].str.contains("dependence").any()
+
+
 def test_logs_of_several_data_sets():
     rng = np.random.default_rng(3)
     index = pd.MultiIndex.from_product(
