@@ -17,6 +17,7 @@ from cvstats.comparisons._adjust import (
     factor_covariance,
     flag_few_points,
     inverse_deviations,
+    normal_quantile,
     pair_matrix,
     student_quantile,
 )
@@ -166,7 +167,10 @@ def winner(
     a model that was selected for its small mean also has a small standard error. If points are the
     sampling unit (`wald`, `holdout`) and losses are skewed to the right, the upper limit is
     therefore Hall's, with the same c and with the skewness of this model or the median skewness of
-    all models, whichever is larger.
+    all models, whichever is larger. If groups are the sampling unit, the limits are symmetric, and
+    ``caution`` contains ``too many models`` if there are too few groups for the number of models:
+    with exponential effects of 30 and 60 groups, the limits for the best of 12 equal models covered
+    its error in 87% and 90% of runs.
 
     Each draw selects the model with the smallest mean + g, and the estimate is the average of
     mean - g over the selected models. If a model with a very large standard error moves that
@@ -252,6 +256,7 @@ def compute(
     degrees = degrees_of_each(base)
     each, df = (degrees, None) if isinstance(degrees, np.ndarray) else (None, degrees)
     points = base.columns["n_points"] if degrees is None and "n_points" in base.columns else None
+    groups = base.columns.get("n_clusters", base.columns.get("n_sources"))
     skewness, whole = np.full_like(mean, np.nan), find_whole(log)
     by_points = points is not None and base.method in OF_NORMAL_LIMITS
     no_width = np.nan if method is None and base.method in OF_NORMAL_LIMITS else 0.0  # as interval
@@ -314,6 +319,9 @@ def compute(
                 if np.isnan(skewed):
                     cautions = flag_few_points(critical, points[best])
                 critical = float(student_quantile(np.asarray(critical), points[best] - 1))
+            elif groups is not None and degree is not None:
+                normal = float(normal_quantile(np.asarray(critical), degree))
+                cautions = flag_few_points(normal, groups[best])
             reach = far = critical * se[best] if se[best] > 0 else no_width
             if points is not None and skewed > 0 and reach > 0:
                 far = -float(invert_hall(-critical, skewed, points[best])) * se[best]

@@ -188,6 +188,22 @@ def test_the_best_of_equal_models_with_skewed_losses():
     assert not (labels & int(Caution.SKEWED | Caution.MANY_MODELS)).any()
 
 
+@pytest.mark.parametrize("fold", [True, False])
+@pytest.mark.parametrize(
+    ("groups", "models", "few"), [(30, 12, True), (60, 12, True), (200, 12, False), (60, 2, False)]
+)
+def test_many_models_need_many_groups(groups, models, few, fold):
+    """With exponential effects of groups, 12 models: .87, .90 and .95 of 30, 60 and 120 groups."""
+    rng = np.random.default_rng(8)
+    levels = {"fold": np.arange(groups * 5) // 5 % 3} if fold else {}
+    levels |= {"source": np.arange(groups * 5) // 5, "point": np.arange(groups * 5)}
+    effects = rng.exponential(size=(groups, models)).repeat(5, axis=0)
+    losses = effects + rng.normal(size=effects.shape)
+    log = pd.DataFrame(losses, pd.MultiIndex.from_arrays(list(levels.values()), names=levels))
+    found = only_row(log.cvci.winner(n_draws=2_000))
+    assert ("too many models" in found["caution"]) == few
+
+
 def test_two_ways_have_degrees_of_freedom_of_their_own():
     rng = np.random.default_rng(5)
     index = pd.MultiIndex.from_product([range(8), range(60)], names=["source", "point"])
