@@ -45,7 +45,7 @@ class Caution(IntFlag):
     UNSTABLE_DIFFERENCE = 1 << 12
     SERIAL_DEPENDENCE = 1 << 13
     SELECTED = 1 << 14
-    FEW_REPLICATES = 1 << 15
+    FEW_REPLICATES = 1 << 38
     FEW_SOURCES = 1 << 16
     FEW_CLUSTERS = 1 << 17
     SOURCES_ACROSS_FOLDS = 1 << 18
@@ -68,7 +68,7 @@ class Caution(IntFlag):
     ALWAYS_AGREE = 1 << 35
     ONE_REPETITION = 1 << 36
     BOUNDED = 1 << 37
-    MANY_MODELS = 1 << 38
+    MANY_MODELS = 1 << 15  # frequent, and netCDF 3 has 32 bits
     EARLY_LOOK = 1 << 39
     OTHER_TEST_SIZE = 1 << 40
     OVERFITTING = 1 << 41
@@ -151,7 +151,7 @@ def words_of(caution: Caution) -> dict[str, Any]:
 
 @cache
 def cautions_by_label() -> dict[str, Caution]:
-    """Map labels to cautions, in the order of the bits."""
+    """Map labels to cautions, in the order of the class."""
     return {caution.label: caution for caution in Caution}
 
 
