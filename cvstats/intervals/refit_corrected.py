@@ -39,12 +39,15 @@ OF_SOURCES = Caution.SOURCES_IGNORED | Caution.DUPLICATED_POINTS | Caution.SERIA
 def find_problem(log: Log) -> str | None:
     """Explain why a log does not show how much refitting adds to the variance of a column."""
     if not log.design.has("repetition"):
-        if log.pairs is not None:
+        if log.pairs is not None and not log.design.metric:
             return None
+        other = (
+            "" if log.design.metric else
+            ", or the losses of two models: losses.cvci.compare(method='refit_corrected')"
+        )  # fmt: skip
         return (
             "the log has one repetition. Expected at least two with different folds "
-            "(cvstats.plans.repeated_k_fold), or the losses of two models: "
-            "losses.cvci.compare(method='refit_corrected')."
+            f"(cvstats.plans.repeated_k_fold){other}."
         )
     whole = log if log.cells is None else find_whole(log)
     if whole is not None and read_partitions(whole.design).are_equal():
@@ -71,7 +74,6 @@ def find_problem(log: Log) -> str | None:
     needs_losses=True,
     takes_kept_losses=True,
     takes_lazy_losses=True,
-    takes_metrics=False,
 )
 def refit_corrected(
     log: Log, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
@@ -90,7 +92,8 @@ def refit_corrected(
     ----------
     losses : Series, DataFrame, DataArray or Dataset
         Differences of losses from `difference`, or losses, in K-fold cross-validation with the
-        level ``point``, repeated with other partitions of the same points. Any unit.
+        level ``point``, repeated with other partitions of the same points. Any unit. Logs of
+        metrics are accepted.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
@@ -110,7 +113,7 @@ def refit_corrected(
     ------
     LogError
         If all repetitions have the same partition; or if there is one repetition, except in
-        `compare`, which uses the losses of both models.
+        `compare`, which uses the losses of both models, but not for metrics.
 
     See Also
     --------
@@ -134,6 +137,12 @@ def refit_corrected(
     times as wide. For highly randomized learners, such as forests with different seeds, it is up
     to 2.2 times as wide. The derivation does not cover random splits, where `corrected_t`
     covers .91 to .98 (1,000 simulations each).
+
+    For metrics, the pseudo-losses of the points are used, which is a linear approximation. In 400
+    simulations of two logistic regressions (200 points, 3 repetitions of 5 folds) it covered .95 or
+    more of differences of AUC and F1, where `wald` covered .87 to .98. `compare` only uses it for
+    metrics with ``method="refit_corrected"``, and `summary` where the caution is ``unstable
+    difference``.
 
     If folds keep sources whole, sources are the sampling units instead of points: W is the
     variance of `clustered` plus ``(1 - 1 / R) s``, s and C come from sums over the points of each

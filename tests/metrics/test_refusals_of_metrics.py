@@ -37,7 +37,7 @@ def made(loss: str = "auc", **options: Any) -> Any:
 
 NEVER = {
     "bootstrap_oob", "bootstrap_632", "case_bootstrap", "location_shifted", "two_stage", "mcnemar",
-    "cochran_q", "refit_corrected",
+    "cochran_q",
 }  # fmt: skip
 
 
