@@ -11,6 +11,7 @@ Python 3.11 counts more than 3.12), on one thread::
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 import tempfile
@@ -84,11 +85,13 @@ def follow(call: Callable[[], object]) -> Trip:
         trip.deepest = max(trip.deepest, depth)
         trip.calls[code.co_filename.removeprefix(PACKAGE), code.co_qualname] += 1
 
+    gc.disable()  # a collection would count what frees the logs of other calls
     sys.setprofile(count)
     try:
         call()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return trip
 
 
