@@ -68,10 +68,8 @@ def choose_pairs(log: Log, reference: Hashable) -> Log:
     m = len(models)
     if m < 2:
         raise one_model()
-    if units := getattr(log.labels, "mixed_units", None):
-        raise different_units(units)
-    if getattr(log.labels, "mixed_metrics", False):
-        raise different_metrics()
+    if words := getattr(log.labels, "not_compared", ""):
+        raise LogError(words)
     if reference is None:
         labels = log.labels.of_pairs(list(combinations(models, 2)))
         return log.with_pairs(*np.triu_indices(m, 1), labels)
@@ -95,31 +93,10 @@ def one_model() -> LogError:
     )
 
 
-def different_units(units: Mapping[Hashable, str]) -> LogError:
-    """Make the error for variables of a Dataset whose units differ."""
-    (a, first), *rest = units.items()
-    b, second = next(one for one in rest if one[1] != first)
-    return LogError(
-        f"the models have different units: {a!r} has {first!r} and {b!r} has {second!r}. "
-        "Expected models of the same quantity. Select their variables, as in "
-        f"log[[{a!r}, …]]; or call interval, which does not compare models."
-    )
-
-
-def different_metrics() -> LogError:
-    """Make the error for a frame with metrics in its columns, which are not models."""
-    return LogError(
-        "the columns have the level 'metric', so different metrics would be compared. Expected "
-        "metrics in the index, and a column for each model: log.stack('metric')."
-    )
-
-
 def refuse_targets(log: Log, what: str) -> None:
     """Reject a metric with a target value, or different units: models cannot be ranked."""
-    if units := getattr(log.labels, "mixed_units", None):
-        raise different_units(units)
-    if getattr(log.labels, "mixed_metrics", False):
-        raise different_metrics()
+    if words := getattr(log.labels, "not_compared", ""):
+        raise LogError(words)
     for metric, target in targets_of(log.metadata).items():
         raise LogError(
             f"{what} ranks models, but {metric} has the target value {target:g}: neither a "

@@ -224,6 +224,12 @@ AS_SERIES = ("decompose",)
 """Methods that return a Series of numbers for a Series, not a table with one row."""
 
 
+METRICS_IN_COLUMNS = (
+    "the columns have the level 'metric', so different metrics would be compared. Expected "
+    "metrics in the index, and a column for each model: log.stack('metric')."
+)
+
+
 @dataclass(frozen=True, eq=False)
 class FrameLabels:
     """One row per model, also for a Series."""
@@ -233,7 +239,8 @@ class FrameLabels:
     dims: tuple[str, ...] = ()
     sizes: tuple[int, ...] = ()
     coords: Mapping[str, pd.Index] = field(default_factory=dict)
-    mixed_metrics: bool = False
+    not_compared: str = ""
+    """Why the columns are not compared, in words, if they are metrics."""
 
     @classmethod
     def of(cls, log: pd.Series | pd.DataFrame) -> FrameLabels:
@@ -249,8 +256,8 @@ class FrameLabels:
                 f"for each model. Rename them."
             )
         axis = log.columns
-        mixed = "metric" in axis.names and len(axis.unique("metric")) > 1
-        return cls(list(axis), axis, mixed_metrics=mixed)
+        metrics = "metric" in axis.names and len(axis.unique("metric")) > 1
+        return cls(list(axis), axis, not_compared=METRICS_IN_COLUMNS if metrics else "")
 
     def columns(self, model: int) -> IntArray:
         """Return the only column of a model."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -332,6 +332,17 @@ def name_coordinate(names: Sequence[Hashable]) -> Any:
     return pd.Index(names)
 
 
+def describe_units(units: Mapping[Hashable, str]) -> str:
+    """Explain why variables of a Dataset with different units are not compared."""
+    (a, first), *rest = units.items()
+    b, second = next(one for one in rest if one[1] != first)
+    return (
+        f"the models have different units: {a!r} has {first!r} and {b!r} has {second!r}. "
+        "Expected models of the same quantity. Select their variables, as in "
+        f"log[[{a!r}, …]]; or call interval, which does not compare models."
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class ArrayLabels:
     """Results over the carried dimensions, as a Dataset with a variable for each number."""
@@ -343,8 +354,8 @@ class ArrayLabels:
     model_dim: int | None
     units: str | None
     one_pair: bool = False
-    mixed_units: Mapping[Hashable, str] = field(default_factory=dict)
-    """The units of each variable of a Dataset, if they differ."""
+    not_compared: str = ""
+    """Why the variables of a Dataset are not compared, in words, if their units differ."""
 
     @classmethod
     def of(cls, log: xr.DataArray, dims: tuple[Hashable, ...]) -> ArrayLabels:
@@ -380,7 +391,7 @@ class ArrayLabels:
         return ArrayLabels(
             models, ("model", *self.dims), coords, sizes, 0,
             every.pop() if len(every) == 1 else None,
-            mixed_units=mixed if len({*mixed.values()}) > 1 else {},
+            not_compared=describe_units(mixed) if len({*mixed.values()}) > 1 else "",
         )  # fmt: skip
 
     def columns(self, model: int) -> IntArray:

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.comparisons._pairs import different_metrics, different_units
 from cvstats.core.cautions import Caution, cautions_by_label
 from cvstats.core.orientation import OFF_TARGET
 from cvstats.core.types import MaskArray
@@ -403,10 +402,8 @@ def split_log(losses: Any, by: str) -> Iterator[tuple[Hashable, Any]]:
 
 def describe_verdict(verdict: Verdict) -> Summary:
     """Write the sentences of a summary, and collect its cautions."""
-    if units := getattr(verdict.facts.log.labels, "mixed_units", None):
-        raise different_units(units)
-    if getattr(verdict.facts.log.labels, "mixed_metrics", False):
-        raise different_metrics()
+    if words := getattr(verdict.facts.log.labels, "not_compared", ""):
+        raise LogError(words)
     if "contrast" in verdict.facts.attrs and has_several_contrasts(verdict.facts.losses):
         raise LogError(
             "this log has the differences of several pairs of groups. Expected one, as in "

@@ -539,7 +539,7 @@ def split_alpha(alpha: float, tests: int) -> float:
 def replace_rows(table: Any, other: Any, caution: Caution) -> Any:
     """Replace the rows of a comparison that have a caution by those of another method.
 
-    Limits that are already wider are kept. The wider of two limits account for what either method
+    Limits that are already wider are kept. The wider limits account for whatever either method
     accounts for.
     """
     at = has_caution(table, caution) & ~np.isnan(other["upper"])

@@ -378,7 +378,7 @@ def test_intervals_that_are_too_narrow_are_named_below_the_axis():
 
 @pytest.mark.parametrize(("walks", "named"), [(1, False), (2, True)])
 def test_cautions_of_many_cells_are_named_below_a_map(walks, named):
-    """Of 16 cells; a random walk in one of them may be chance."""
+    """A random walk in one of 16 cells may be due to chance, and in two it is not."""
     rng = np.random.default_rng(0)
     days = pd.date_range("2020-01-01", periods=200, name="point")
     grid = xr.DataArray(
