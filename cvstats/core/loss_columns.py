@@ -86,12 +86,11 @@ class LossColumns:
     def table(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Copy any rows of any columns, one line per row."""
         if len(self.tables) == 1:
-            table = self.tables[0]
-            if len(columns) < table.shape[1]:
-                return table[np.ix_(rows, columns)].astype(np.float64, copy=False)
-            part = table[rows].astype(np.float64, copy=False)
-            every = len(columns) == self.width and np.array_equal(columns, np.arange(self.width))
-            return part if every else part.take(columns, axis=1)
+            at: Any = np.ix_(rows, columns)
+            step = int(columns[1] - columns[0]) if len(columns) > 1 else 1
+            if step > 0 and (np.diff(columns) == step).all():  # a slice is five times faster
+                at = rows, slice(columns[0], columns[-1] + 1, step)
+            return self.tables[0][at].astype(np.float64, copy=False)
         found = map(self.find, columns.tolist())
         return np.stack([table[rows, at] for table, at in found], axis=1).astype(np.float64)
 
