@@ -203,11 +203,14 @@ def confidence_limits(
     estimate: FloatArray, se: FloatArray, down: float | FloatArray, up: float | FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Compute limits from standard errors; infinite on an open side, NaN without any."""
-    with np.errstate(invalid="ignore"):  # one-sided with zero variance
-        lower = np.where(np.isinf(down), -np.inf, estimate - down * se)
-        upper = np.where(np.isinf(up), np.inf, estimate + up * se)
-    missing = np.isnan(se)
-    return np.where(missing, np.nan, lower), np.where(missing, np.nan, upper)
+    limits = []
+    for reach in (-down, up):
+        with np.errstate(invalid="ignore"):  # one-sided with zero variance
+            limit = estimate + reach * se
+        if np.isinf(reach).any():
+            limit = np.where(np.isinf(reach) & ~np.isnan(se), reach, limit)
+        limits.append(limit)
+    return limits[0], limits[1]
 
 
 OWN_ERROR = "own_se"
@@ -254,12 +257,12 @@ def interval(
     standard error and the limits; a zero one gives an interval of width zero (methods that have a
     floor apply it before). A standard error below the rounding error of the estimate is zero.
     """
-    missing, rounding = np.isnan(estimate), DIGITS * np.abs(origin + estimate)
-    variance = np.where(np.sqrt(np.abs(variance)) <= rounding, 0.0, variance)
-    negative = variance < 0
-    se = np.sqrt(np.where(negative, np.nan, variance))
+    spread = np.sqrt(np.abs(variance))
+    zero = (spread <= DIGITS * np.abs(origin + estimate)) | (spread == 0)
+    negative = (variance < 0) & ~zero
+    se = np.where(zero, 0.0, np.where(negative, np.nan, spread))
     down, up = half_widths(alternative, alpha, df)
-    lower, upper = confidence_limits(estimate, np.where(missing, np.nan, se), down, up)
+    lower, upper = confidence_limits(estimate, np.where(np.isnan(estimate), np.nan, se), down, up)
     columns = {
         "estimate": origin + estimate,
         "lower": origin + lower,
@@ -268,8 +271,8 @@ def interval(
         **({} if df is None else {"df": df}),
         **(extra or {}),
     }
-    caution = np.where(variance == 0, caution | np.int64(Caution.ZERO_VARIANCE), caution)
-    caution = np.where(negative, caution | np.int64(Caution.NEGATIVE_VARIANCE), caution)
+    caution = caution | flag(Caution.ZERO_VARIANCE, zero)
+    caution |= flag(Caution.NEGATIVE_VARIANCE, negative)
     facts = {"alpha": alpha, "alternative": alternative, **(attrs or {})}
     return make_result(method, columns, caution, facts)
 

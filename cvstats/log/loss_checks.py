@@ -346,9 +346,14 @@ def mark_shapes(values: FloatArray, n_points: Sequence[int]) -> IntArray:
         )
         lines = lines[:, some]
     if len(some):
-        shapes = measure_shapes(lines, SHARE)
-        flags[some[shapes.n_for_tails > points[some]]] = Caution.HEAVY_TAILS
-        flags[some[shapes.n_for_skewness > points[some]]] |= Caution.SKEWED
+        *_, for_skewness, for_tails = measure_moments(lines, SHARE)
+        heavy, skewed = for_tails > points[some], for_skewness > points[some]
+        at = np.flatnonzero(heavy | skewed)
+        if len(at):
+            lines = lines[:, at]
+            at = at[(lines.min(axis=0) < lines.max(axis=0)) & ~has_few_values(lines)]
+            flags[some[at[heavy[at]]]] = Caution.HEAVY_TAILS
+            flags[some[at[skewed[at]]]] |= Caution.SKEWED
     return flags.reshape(number, width)
 
 
@@ -864,7 +869,7 @@ def order_times(design: Design) -> Times:
     """Sort the evaluations of a log by the labels of its points, which are times."""
     used, at = np.unique(design.codes("point"), return_inverse=True)
     index = read_times(as_index(design.levels["point"].labels)[used])
-    rank = rank_labels(index)
+    rank = pd.factorize(index, sort=True)[0].astype(np.int64)
     order = np.argsort(rank)
     return Times(rank[at.reshape(-1)], order, len(used), is_regular(index[order]))
 
@@ -947,40 +952,47 @@ class Shapes(NamedTuple):
     n_for_tails: FloatArray
 
 
-def measure_shapes(values: FloatArray, least: float = 0.0) -> Shapes:
-    """Measure the losses of some columns; for ``least`` see `measure_tails`."""
+def measure_shapes(values: FloatArray) -> Shapes:
+    """Measure the losses of some columns."""
     if values.ndim == 1:
-        return Shapes(*(measure[0] for measure in measure_shapes(values[:, None], least)))
+        return Shapes(*(measure[0] for measure in measure_shapes(values[:, None])))
+    lowest, highest = values.min(axis=0), values.max(axis=0)
+    varies, few_values = lowest < highest, has_few_values(values)
+    negative = np.count_nonzero(values < 0, axis=0) / len(values)
+    shaped = varies & ~few_values
+    return Shapes(
+        lowest,
+        highest,
+        np.where(varies, negative, np.nan),
+        np.where(varies & few_values & (lowest == 0), values.mean(axis=0), np.nan),
+        *(np.where(shaped, measure, np.nan) for measure in measure_moments(values)),
+    )
+
+
+def has_few_values(values: FloatArray) -> MaskArray:
+    """Whether the losses of each column are 0 or 1, or differences of such losses."""
+    found = np.ones(values.shape[1], dtype=bool)
+    for some in (values[:HEAD], values):
+        if found.any():
+            some = some[:, found]
+            found[found] = ((some == 0) | (np.abs(some) == 1)).all(axis=0)
+    return found
+
+
+def measure_moments(values: FloatArray, least: float = 0.0) -> list[FloatArray]:
+    """Measure the last four fields of `Shapes`, whatever the losses; see `measure_tails`."""
     if (tile := max(2, TILE // len(values))) < values.shape[1]:
         bounds = block_bounds(values.shape[1], tile)
-        parts = [measure_shapes(values[:, start:stop], least) for start, stop in bounds]
-        return Shapes(*map(np.concatenate, zip(*parts, strict=True)))
-    lowest, highest = values.min(axis=0), values.max(axis=0)
-    varies = lowest < highest
-    few_values = np.ones(values.shape[1], dtype=bool)  # 0/1 losses, or differences of such losses
-    for some in (values[:HEAD], values):
-        if few_values.any():
-            some = some[:, few_values]
-            few_values[few_values] = ((some == 0) | (np.abs(some) == 1)).all(axis=0)
-    shaped = varies & ~few_values
-    mean, negative = values.mean(axis=0), np.count_nonzero(values < 0, axis=0) / len(values)
-    deviations = values - mean
+        parts = [measure_moments(values[:, start:stop], least) for start, stop in bounds]
+        return list(map(np.concatenate, zip(*parts, strict=True)))
+    deviations = values - values.mean(axis=0)
     squares = deviations * deviations
     points = points_for_skewness(deviations, squares)
     share, index = measure_tails(squares, least)
     log, sample = ENOUGH_FOR_TAILS
     for_tails = np.where(sample * points > len(values), np.inf, log * points)
     for_tails = np.where((share > SHARE) | (index < TAIL), for_tails, 0)
-    return Shapes(
-        lowest,
-        highest,
-        np.where(varies, negative, np.nan),
-        np.where(varies & few_values & (lowest == 0), mean, np.nan),
-        np.where(shaped, share, np.nan),
-        np.where(shaped, index, np.nan),
-        np.where(shaped, points, np.nan),
-        np.where(shaped, for_tails, np.nan),
-    )
+    return [share, index, points, for_tails]
 
 
 def measure_tails(squares: FloatArray, least: float) -> tuple[FloatArray, FloatArray]:
