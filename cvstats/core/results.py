@@ -271,10 +271,9 @@ def interval(
         **({} if df is None else {"df": df}),
         **(extra or {}),
     }
-    caution = caution | flag(Caution.ZERO_VARIANCE, zero)
-    caution |= flag(Caution.NEGATIVE_VARIANCE, negative)
+    flags = zero * np.int64(Caution.ZERO_VARIANCE) | negative * np.int64(Caution.NEGATIVE_VARIANCE)
     facts = {"alpha": alpha, "alternative": alternative, **(attrs or {})}
-    return make_result(method, columns, caution, facts)
+    return make_result(method, columns, caution | flags, facts)
 
 
 SCALES = ("identity", "logit", "log", "fisher-z")
