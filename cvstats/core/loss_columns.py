@@ -90,7 +90,8 @@ class LossColumns:
             step = int(columns[1] - columns[0]) if len(columns) > 1 else 1
             if step > 0 and (np.diff(columns) == step).all():  # a slice is five times faster
                 at = rows, slice(columns[0], columns[-1] + 1, step)
-            return self.tables[0][at].astype(np.float64, copy=False)
+            part: FloatArray = self.tables[0][at].astype(np.float64, copy=False)
+            return part
         found = map(self.find, columns.tolist())
         return np.stack([table[rows, at] for table, at in found], axis=1).astype(np.float64)
 

@@ -347,13 +347,11 @@ def mark_shapes(values: FloatArray, n_points: Sequence[int]) -> IntArray:
         lines = lines[:, some]
     if len(some):
         *_, for_skewness, for_tails = measure_moments(lines, SHARE)
-        heavy, skewed = for_tails > points[some], for_skewness > points[some]
-        at = np.flatnonzero(heavy | skewed)
+        at = np.flatnonzero(np.maximum(for_skewness, for_tails) > points[some])
         if len(at):
-            lines = lines[:, at]
-            at = at[(lines.min(axis=0) < lines.max(axis=0)) & ~has_few_values(lines)]
-            flags[some[at[heavy[at]]]] = Caution.HEAVY_TAILS
-            flags[some[at[skewed[at]]]] |= Caution.SKEWED
+            shapes, at = measure_shapes(lines[:, at]), some[at]
+            flags[at[shapes.n_for_tails > points[at]]] = Caution.HEAVY_TAILS
+            flags[at[shapes.n_for_skewness > points[at]]] |= Caution.SKEWED
     return flags.reshape(number, width)
 
 
@@ -425,10 +423,12 @@ def skewness_within(log: Log, by: str) -> FloatArray:
     number, step = int(tally(seen.design).count.sum()), find_step(sample, width)
     rows = sample_rows(seen.design, range(number), LIMIT // width, dated=False)
     columns, spread = pick_columns(log, sample, None, step)
-    values = tabulate(seen, columns, rows)
     at = cell_numbers(seen.design, (by,), rows)
-    _, at, count = np.unique(at, return_inverse=True, return_counts=True)
-    deviations = values - group_means(values, at.reshape(-1), count)[at.reshape(-1)]
+    values, count = tabulate(seen, columns, rows)[np.argsort(at)], np.bincount(at)
+    count = count[count > 0]
+    starts = np.cumsum(count) - count
+    means = np.add.reduceat(values, starts, axis=0) / count[:, None]
+    deviations = values - np.repeat(means, count, axis=0)
     points = points_for_skewness(deviations, deviations * deviations)
     found: FloatArray = points[spread] / COCHRAN
     return found
@@ -957,8 +957,12 @@ def measure_shapes(values: FloatArray) -> Shapes:
     if values.ndim == 1:
         return Shapes(*(measure[0] for measure in measure_shapes(values[:, None])))
     lowest, highest = values.min(axis=0), values.max(axis=0)
-    varies, few_values = lowest < highest, has_few_values(values)
-    negative = np.count_nonzero(values < 0, axis=0) / len(values)
+    varies, negative = lowest < highest, np.count_nonzero(values < 0, axis=0) / len(values)
+    few_values = np.ones(values.shape[1], dtype=bool)  # 0/1 losses, or differences of such losses
+    for some in (values[:HEAD], values):
+        if few_values.any():
+            some = some[:, few_values]
+            few_values[few_values] = ((some == 0) | (np.abs(some) == 1)).all(axis=0)
     shaped = varies & ~few_values
     return Shapes(
         lowest,
@@ -967,16 +971,6 @@ def measure_shapes(values: FloatArray) -> Shapes:
         np.where(varies & few_values & (lowest == 0), values.mean(axis=0), np.nan),
         *(np.where(shaped, measure, np.nan) for measure in measure_moments(values)),
     )
-
-
-def has_few_values(values: FloatArray) -> MaskArray:
-    """Whether the losses of each column are 0 or 1, or differences of such losses."""
-    found = np.ones(values.shape[1], dtype=bool)
-    for some in (values[:HEAD], values):
-        if found.any():
-            some = some[:, found]
-            found[found] = ((some == 0) | (np.abs(some) == 1)).all(axis=0)
-    return found
 
 
 def measure_moments(values: FloatArray, least: float = 0.0) -> list[FloatArray]:
@@ -1029,9 +1023,9 @@ def points_for_skewness(deviations: FloatArray, squares: FloatArray) -> FloatArr
 
     Cochran (1977), Sampling Techniques, 3rd edition, section 2.15.
     """
-    variance = squares.mean(axis=0)
+    variance = squares.sum(axis=0) / len(squares)
     varies = np.where(variance > 0, variance, np.inf)
     # in units of the standard deviation, as cubes may overflow; a power of 3 is ten times slower
-    third = np.einsum("ij,ij->j", squares, deviations / np.sqrt(varies)) / len(squares)
+    third = np.einsum("ij,j,ij->j", squares, 1 / np.sqrt(varies), deviations) / len(squares)
     points: FloatArray = COCHRAN * np.square(third / varies)
     return points
