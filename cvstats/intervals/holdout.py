@@ -236,8 +236,7 @@ def holdout(
         caution=flag(Caution.FEW_POINTS, (n < ENOUGH_POINTS) & (interval in ("wald", "hall"))),
         attrs={"interval": interval},
     )  # fmt: skip
-    repeated = repetition_level(log.design)
-    runs = log.moments(repeated) if repeated else cell
+    runs = log.moments(repetition_level(log.design)) if several > 1 else cell
     if points is not None:
         result = flag_seeds(result, log, runs, points)
     if interval == "hall":
