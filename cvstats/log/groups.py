@@ -47,8 +47,12 @@ ALIKE = 6
 """Groups with at least this many repetitions or folds are equivalent for requirements."""
 
 
-def within_levels(design: Design, names: Sequence[object]) -> tuple[str, ...]:
+def within_levels(
+    design: Design, names: Sequence[object], coords: Mapping[Any, Any]
+) -> tuple[str, ...]:
     """Name more levels that distinguish evaluations, if the log has them.
+
+    ``coords`` are those of the carried dimensions of an array.
 
     Raises
     ------
@@ -61,7 +65,16 @@ def within_levels(design: Design, names: Sequence[object]) -> tuple[str, ...]:
         if not isinstance(name, str):
             raise LogError(f"Invalid level {name!r}. Expected the name of one level: {known}.")
         way = nearest(name, design.levels)
-        if not way and name not in (*LEVELS, "model", "metric", ""):
+        level, _, part = name.partition(".")
+        if name in coords and coords[name].dims:
+            dims = " and ".join(map(str, coords[name].dims))
+            way = (
+                f" {name!r} is along {dims}, and every cell has a result of its own without by=. "
+                f"For one per label, average cells first: log.groupby({name!r}).mean()."
+            )
+        elif part and level in design.levels:
+            way = f" Add it as a coordinate: log.assign_coords({part}=log.{level}.dt.{part})."
+        elif not way and name not in (*LEVELS, "model", "metric", ""):
             way = (
                 " To keep a column as a level, name it when you read the log: "
                 f"read_log(…, by={name!r})."

@@ -105,7 +105,9 @@ def read(
     if METRIC in log.labels.dims:  # carried anyway
         also = tuple(name for name in also if name != METRIC)
     if also or design.within:
-        design = replace(design, within=within_levels(design, also))
+        design = replace(
+            design, within=within_levels(design, also, getattr(log.labels, "coords", {}))
+        )
     if metadata or also or levels or log is losses:
         used = levels if by is None else (str(by), *levels)
         used = (*used, metadata["by"]) if "contrast" in metadata else used

@@ -1,11 +1,13 @@
 """Parts of a log: rows taken out, masks, no names."""
 
+import re
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from grouped_logs import log_of, random_rows
 from strategies import ARRAYS
 
@@ -79,3 +81,26 @@ def test_repetitions_without_points():
             run(by="source")
     table = cvstats.wald(log, by="repetition")
     assert table.attrs["n_points"] == 8
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_groups_of_carried_cells_are_refused_with_a_way(lazy):
+    """Users of xarray pass a coordinate of the map, or the month of a date."""
+    months = pd.date_range("2024-01-01", periods=24, freq="MS")
+    region = ("lat", "lon"), np.array([["sea", "land"], ["sea", "sea"]])
+    coords = {"point": months, "lat": [0, 1], "lon": [5, 6], "region": region}
+    log = xr.DataArray(np.random.default_rng(0).random((24, 2, 2)), coords, ("point", "lat", "lon"))
+    log = log.chunk(point=12) if lazy else log
+    words = (
+        "'region' is along lat and lon, and every cell has a result of its own without by=. For "
+    )
+    words += "one per label, average cells first: log.groupby('region').mean()."
+    with pytest.raises(cvstats.LogError, match=re.escape(words)):
+        log.cvci.wald(by="region")
+    if not lazy:
+        regions = log.groupby("region").mean().cvci.wald()
+        assert set(regions["region"].values) == {"land", "sea"}
+    words = "Add it as a coordinate: log.assign_coords(month=log.point.dt.month)."
+    with pytest.raises(cvstats.LogError, match=re.escape(words)):
+        log.cvci.wald(by="point.month")
+    assert log.assign_coords(month=log.point.dt.month).cvci.wald(by="month").sizes["month"] == 12
