@@ -42,8 +42,10 @@ from cvstats.intervals._requirements import (
 from cvstats.intervals._stability import RELATIVELY_STABLE
 from cvstats.intervals.holdout import flag_seeds
 from cvstats.intervals.ordered import (
+    ENOUGH,
     FEWEST,
     MeansByTime,
+    choose_order,
     choose_seasons,
     choose_weights,
     comes_back,
@@ -114,6 +116,10 @@ FEW_CLUSTERS = 30
 
 Unequal clusters count as their degrees of freedom plus one.
 """
+
+
+FEW_DATES = 5
+"""Effective number of dates below which the share that cosines see is too uncertain."""
 
 
 FEW_DF = 2 - 1e-12
@@ -861,9 +867,10 @@ def compute_long_run(ways: TwoWays) -> LongRun | None:
     zero = np.zeros(sums.shape[1])
     series = MeansByTime(zero, zero, lambda columns: sums[:, columns], n)
     weights, seasons = choose_weights(n, None, None, None), choose_seasons(n)
-    found, variance = measure_series(series, np.append([0, 1], seasons), weights)
-    gamma, far = found[:2], found[2:]
-    alike = is_persistent(gamma, n, weights.cosines)
+    near = choose_order(n) + 1
+    found, variance = measure_series(series, np.append(np.arange(near), seasons), weights)
+    gamma, far = np.split(found, [near])
+    alike = is_persistent(gamma, n, min(ENOUGH * weights.cosines, FEW_DATES))
     alike |= comes_back(gamma, far, seasons, n, weights.cosines)
     flags = np.where(alike, np.int64(Caution.STRONG_DEPENDENCE), np.int64(0))
     flags |= np.int64(Caution(0) if regular else Caution.GAPS_IN_TIME)

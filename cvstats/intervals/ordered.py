@@ -40,6 +40,12 @@ ALIKE = 0.1, 2.326
 MOST_ALIKE = 0.97
 """Maximum correlation of neighbors for which cosines are corrected."""
 
+HIGHEST_ORDER = 10
+"""Highest order of an autoregression."""
+
+ENOUGH = 1.4
+"""Independent losses per degree of freedom that an interval needs."""
+
 SEASONS = 4, 5, 7, 12, 24, 48, 52, 96, 168, 365
 """Seasonal lags of quarters, days, months, hours and weeks."""
 
@@ -202,10 +208,13 @@ def ordered(
     times, the coverage of 95% intervals was .939 and .955 for cosines, .856 and .905 for
     Newey-West, and .657 and .678 for `holdout`. If the dependence lasts much longer, or is
     seasonal, none of these intervals is wide enough: coverage was .36 to .82 with a correlation of
-    .6 to .8 at lag 7 or 12. ``caution`` contains ``strong dependence`` if the degrees of freedom
-    exceed the effective number of independent losses, judged by the autocorrelation at lags 1, 4,
-    5, 7, 12, 24, 48, 52, 96, 168 and 365. If the sum is infinite (long memory, which is flagged
-    only if it is strong), no number of times is enough.
+    .6 to .8 at lag 7 or 12. ``caution`` contains ``strong dependence`` if the effective number of
+    independent losses is below 1.4 times the degrees of freedom, judged by an autoregression of up
+    to 10 neighbors (Akaike's criterion selects its order), or below them by the autocorrelation at
+    lags 4, 5, 7, 12, 24, 48, 52, 96, 168 and 365. With a first-order correlation of .9, where
+    cosines cover .78 to .91, it appeared in 81% to 90% of series of 50 to 400 times, and in 64% of
+    those of 1,000. If the sum is infinite (long memory, which is flagged only if it is strong), no
+    number of times is enough.
 
     Diebold and Mariano assume that the errors of forecasts h steps ahead are correlated up to lag h
     - 1. The estimated variance can be negative. In that case the variance for one step is used, as
@@ -247,7 +256,7 @@ def ordered(
     weights = choose_weights(n, estimator, horizon, lags)
     series = average_times(log, times)
     most = len(weights.lags) - 1
-    near = np.arange((most if most and horizon is None else most + 1) + 1)
+    near = np.arange((max(most, choose_order(n)) if horizon is None else most + 1) + 1)
     seasons = choose_seasons(n, horizon or 0)
     found, cosines = measure_series(series, np.append(near, seasons), weights)
     gamma, far = np.split(found, [len(near)])
@@ -255,13 +264,13 @@ def ordered(
     if weights.cosines:
         variance = cosines
         resolution: float = weights.cosines
-        alike = is_persistent(gamma, n, resolution)
+        alike = is_persistent(gamma, n, ENOUGH * resolution)
     else:
         twice = np.where(np.arange(most + 1) > 0, 2, 1) * weights.lags
         variance = twice @ gamma[: most + 1] / n
         if horizon is None:
             resolution = n / (2 * (weights.lags**2).sum() - 1)
-            alike = is_persistent(gamma, n, resolution)
+            alike = is_persistent(gamma, n, ENOUGH * resolution)
         else:
             resolution = n
             alike = outlasts_horizon(gamma, n)
@@ -367,16 +376,30 @@ def share_of_cosines(gamma: FloatArray, n: int, cosines: int) -> FloatArray:
     return share
 
 
-def is_persistent(gamma: FloatArray, n: int, resolution: float) -> MaskArray:
-    """Mark series whose effective number of losses is below the degrees of freedom.
+def choose_order(n: int) -> int:
+    """Choose the highest order of an autoregression of n times."""
+    return min(int(np.cbrt(n)), HIGHEST_ORDER)
 
-    It is that of n times of a first-order autoregression with this correlation.
+
+def is_persistent(gamma: FloatArray, n: int, fewest: float) -> MaskArray:
+    """Mark series whose mean varies like that of fewer than ``fewest`` independent losses.
+
+    That number is the variance over the long-run variance of the autoregression that Akaike's
+    criterion selects, by Durbin's recursion, minus 2, its bias for one of first order.
     """
+    order = choose_order(n)
+    error, best = gamma[0], 0.0
+    weights = np.empty((0, len(error)))
+    found = np.zeros(len(error), dtype=bool)
     with np.errstate(divide="ignore", invalid="ignore"):
-        correlation = gamma[1] / gamma[0]
-    least, errors = ALIKE
-    real = (correlation > least) & (correlation * np.sqrt(n) > errors)
-    found: MaskArray = real & (n * (1 - correlation) < resolution * (1 + correlation))
+        for p in range(1, order + 1):
+            partial = (gamma[p] - (weights * gamma[p - 1 : 0 : -1]).sum(axis=0)) / error
+            weights = np.vstack([weights - partial * weights[::-1], partial])
+            error = error * (1 - partial**2)
+            criterion = np.log(error / gamma[0]) + 2 * p / n
+            number = n * gamma[0] * (1 - weights.sum(axis=0)) ** 2 / error
+            found = np.where(criterion < best, number - 2 < fewest, found)
+            best = np.fmin(best, criterion)
     return found
 
 
@@ -387,7 +410,7 @@ def comes_back(
 
     ``far`` are the autocovariances at the lags ``seasons``. Only the excess over the correlation
     of a first-order autoregression counts; every s-th time is then treated as a separate series,
-    as in `is_persistent`.
+    whose effective number of losses must exceed the degrees of freedom.
     """
     lags = seasons[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):

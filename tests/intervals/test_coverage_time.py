@@ -97,7 +97,7 @@ def test_dependence_that_is_too_strong_is_told(capsys, correlation):
     found = {"ewc": coverage(table, 1), "told": told.mean(), "silent": coverage(table[~told], 1)}
     report(capsys, f"autoregression of {correlation}, 100 times", found)
     assert found["ewc"] <= 0.92
-    assert found["told"] >= {0.8: 0.05, 0.9: 0.3, 0.95: 0.7}[correlation]
+    assert found["told"] >= {0.8: 0.35, 0.9: 0.8, 0.95: 0.9}[correlation]
 
 
 @pytest.mark.slow

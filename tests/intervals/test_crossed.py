@@ -123,6 +123,22 @@ def test_dates_with_gaps_and_long_memory_are_told():
     assert "gaps in time" in cvstats.interval(gone)["caution"].iloc[0]
 
 
+@pytest.mark.parametrize(
+    ("dates", "ar", "least", "most"),
+    [
+        (60, 0.95, 0.6, 1),  # covers .80
+        (60, 0.6, 0, 0.05),  # .94
+        (400, 0.95, 0, 0.2),  # .94, because the variance is corrected
+    ],
+)
+def test_dates_that_depend_on_each_other_are_told_if_the_correction_is_uncertain(
+    dates, ar, least, most
+):
+    log = simulate(6, dates, ar=ar, of_point=5.0, runs=200, seed=1)
+    told = cvstats.clustered(log, by=BOTH)["caution"].str.contains("strong dependence")
+    assert least <= told.mean() <= most
+
+
 # --- the default ----------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from rows import only_row
-from scipy import stats
+from scipy import signal, stats
 
 import cvstats
 from cvstats.core.cautions import Caution
@@ -292,6 +292,26 @@ def test_false_alarms_are_rare():
     for options in ORDERED:
         told = noise.cvci.ordered(**options)["caution"] == "strong dependence"
         assert told.mean() <= 0.03, options
+
+
+@pytest.mark.parametrize(
+    ("weights", "times", "least", "most"),
+    [
+        ((0.9,), 50, 0.7, 1),  # cosines cover .78
+        ((0.9,), 100, 0.8, 1),  # .82
+        ((0.9,), 200, 0.8, 1),  # .85
+        ((0.5, 0.3), 100, 0.4, 1),  # .88
+        ((0.6,), 100, 0, 0.05),  # .94
+        ((1.2, -0.4), 100, 0, 0.2),  # .95: neighbors correlate .86, but not for long
+        ((1.2, -0.4), 200, 0, 0.05),  # .94
+    ],
+)
+def test_dependence_is_told_if_intervals_are_too_narrow(weights, times, least, most):
+    noise = np.random.default_rng(times).normal(size=(times + 300, 400))
+    losses = signal.lfilter([1], [1, *(-weight for weight in weights)], noise, axis=0)[300:]
+    log = xr.DataArray(losses, dims=("point", "run"), coords={"point": np.arange(times)})
+    found = cvstats.ordered(log)["caution"].to_numpy() & Caution.STRONG_DEPENDENCE
+    assert least <= (found != 0).mean() <= most
 
 
 def test_a_variance_that_is_not_positive():
