@@ -170,7 +170,7 @@ RATIOS = ("r2", "skill", "relative_error", "wmape")
 SCALES = ("log", "fisher-z", "fieller")
 """Limits of metrics that are computed on a scale of their own."""
 
-WITHOUT_REACH = {"concordance_correlation", "ordered_gini"}
+WITHOUT_REACH = {"ordered_gini"}
 """Bounded metrics whose limits do not depend on how much one prediction can change them."""
 
 

@@ -110,17 +110,35 @@ def absolute_errors(points: Points) -> tuple[FloatArray, FloatArray]:
     return np.abs(points.truth - points.prediction), np.abs(points.truth)
 
 
-def of_fisher_z(points: Points, phi: FloatArray) -> tuple[float, float]:
-    """Divide the jackknife variance of atanh(r) by that of the influences; 1 with weights."""
+def of_fisher_z(
+    correlation: Callable[..., FloatArray], points: Points, phi: FloatArray
+) -> tuple[float, float]:
+    """Divide the jackknife variance of atanh(r) by that of the influences; 1 with weights.
+
+    ``correlation`` computes r from the sums of squares and of products about the means, and n times
+    the squared difference of the means.
+    """
     n = len(phi)
-    x, y = points.truth - points.truth.mean(), points.prediction - points.prediction.mean()
+    means = points.truth.mean(), points.prediction.mean()
+    x, y, gap = points.truth - means[0], points.prediction - means[1], means[0] - means[1]
     xx, yy, xy = (x @ x, y @ y, x @ y)
     k = n / (n - 1)
+    apart = (n - 1) * (gap - (x - y) / (n - 1)) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.arctanh((xy - k * x * y) / np.sqrt((xx - k * x**2) * (yy - k * y**2)))
-        delta = (phi @ phi) / n**2 / (1 - xy**2 / (xx * yy)) ** 2
+        z = np.arctanh(correlation(xx - k * x**2, yy - k * y**2, xy - k * x * y, apart))
+        delta = (phi @ phi) / n**2 / (1 - correlation(xx, yy, xy, n * gap**2) ** 2) ** 2
         ratio = (n - 1) / n * ((z - z.mean()) ** 2).sum() / delta
     return (float(ratio) if points.weight is None and np.isfinite(ratio) else 1.0), 0.0
+
+
+def of_pearson(xx: FloatArray, yy: FloatArray, xy: FloatArray, gap: FloatArray) -> FloatArray:
+    """Linear correlation from sums of squares."""
+    return xy / np.sqrt(xx * yy)
+
+
+def of_lin(xx: FloatArray, yy: FloatArray, xy: FloatArray, gap: FloatArray) -> FloatArray:
+    """Concordance correlation from sums of squares."""
+    return 2 * xy / (xx + yy + gap)
 
 
 def fieller(
@@ -359,11 +377,11 @@ METRICS = [
     ),
     Metric(
         "pearson", "Pearson correlation", "numbers", pearson, SIGNED, fold_bias=2.0,
-        limits="fisher-z", shape=of_fisher_z,
+        limits="fisher-z", shape=partial(of_fisher_z, of_pearson),
     ),
     Metric(
         "concordance_correlation", "concordance correlation", "numbers", concordance_correlation,
-        SIGNED, fold_bias=15.0,
+        SIGNED, fold_bias=15.0, limits="fisher-z", shape=partial(of_fisher_z, of_lin),
     ),
     Metric(
         "wmape", "weighted MAPE", "numbers", wmape, FROM_ZERO, better="smaller", fold_bias=2.0,

@@ -511,7 +511,7 @@ def test_limits_of_scores_of_splits_end_at_the_bounds():
 @pytest.mark.parametrize(
     ("loss", "options", "caution"),
     [
-        ("pearson", {}, "few of a class"), ("concordance_correlation", {}, ""),
+        ("pearson", {}, "few of a class"), ("concordance_correlation", {}, "few of a class"),
         ("skill", {"reference": "base"}, "few of a class"),
         ("concordance", {"event": "event"}, "few of a class, depends on censoring"),
         ("uno", {"event": "event"}, "few of a class"),

@@ -43,19 +43,28 @@ def test_a_reference_near_zero_has_no_limits():
     assert "reference" in table["caution"].item()
 
 
-def test_a_correlation_has_the_jackknife_on_fishers_scale():
+def concordance(y, m):
+    return 2 * np.cov(y, m, ddof=0)[0, 1] / (y.var() + m.var() + (y.mean() - m.mean()) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("loss", "correlation"),
+    [
+        ("pearson", lambda y, m: np.corrcoef(y, m)[0, 1]),
+        ("concordance_correlation", concordance),
+    ],
+)
+def test_a_correlation_has_the_jackknife_on_fishers_scale(loss, correlation):
     from scipy import stats
 
-    frame = make_frame(30)
-    table = cvstats.as_scores(
-        cvstats.interval(cvstats.losses(frame, prediction="m", loss="pearson"))
-    )
+    frame = make_frame(30).assign(m=lambda f: f["m"] + 0.5)
+    table = cvstats.as_scores(cvstats.interval(cvstats.losses(frame, prediction="m", loss=loss)))
     y, m, n = frame["y_true"].to_numpy(), frame["m"].to_numpy(), 30
     keep = ~np.eye(n, dtype=bool)
-    z = np.arctanh([np.corrcoef(y[k], m[k])[0, 1] for k in keep])
+    z = np.arctanh([correlation(y[k], m[k]) for k in keep])
     se = np.sqrt((n - 1) / n * ((z - z.mean()) ** 2).sum())
     half = stats.t.ppf(0.975, n - 1) * se
-    middle = np.arctanh(np.corrcoef(y, m)[0, 1])
+    middle = np.arctanh(correlation(y, m))
     expected = np.tanh([middle - half, middle + half])
     np.testing.assert_allclose(table[COLUMNS].to_numpy()[0], expected, rtol=1e-9)
 
@@ -83,3 +92,20 @@ def test_a_lazy_log_names_the_same_limits_and_works(loss):
     whole, lazy = cvstats.interval(log).attrs, cvstats.interval(log.chunk()).attrs
     assert lazy["interval"] == whole["interval"]
     assert lazy["reference"] == whole["reference"]
+
+
+@pytest.mark.parametrize("n", [30, 100])
+def test_limits_of_concordance_correlation_cover(n):
+    """With t4 errors and 30 or 100 points, symmetric limits cover .83 and .88."""
+    rng, runs = np.random.default_rng(n), 1000
+    index = pd.MultiIndex.from_product([range(runs), range(n)], names=["run", "point"])
+    prediction = 0.7 * rng.normal(size=runs * n)
+    truth = prediction + np.sqrt((1 - 0.7**2) / 2) * rng.standard_t(4, size=runs * n)
+    frame = pd.DataFrame({"y_true": truth, "m": prediction}, index)
+    log = cvstats.losses(
+        frame, prediction="m", loss="concordance_correlation", folds="pool", by="run"
+    )
+    table = cvstats.as_scores(cvstats.interval(log, by="run"))
+    expected = 2 * 0.7**2 / (1 + 0.7**2)
+    inside = (table["lower"] <= expected) & (expected <= table["upper"])
+    assert inside.mean() >= 0.9
