@@ -169,6 +169,10 @@ def test_labels_that_only_look_like_dates(texts):
     assert read_calendar(texts) is None
 
 
+def test_one_date_is_read():
+    assert list(read_calendar(["31.12.2024"])) == [pd.Timestamp("2024-12-31")]
+
+
 @pytest.mark.parametrize("unit", [1, 100, 10_000])
 def test_calendar_numbers_are_of_the_years_1800_to_2100(unit):
     low = 1800 if unit == 1 else 1800 * unit + 1

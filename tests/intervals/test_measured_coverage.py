@@ -39,13 +39,15 @@ def shares_near(n, chosen, **asked):
     return [coverage for _, coverage in found.values()]
 
 
-def test_the_reason_of_an_interval():
-    reason = normal(120).cvci.interval().attrs["reason"]
-    start, measured = reason.split("; ")
-    assert start == "a partition into 10 folds: every point is tested once"
+@pytest.mark.parametrize("method", ["wald", "holdout"])
+def test_the_reason_of_an_interval(method):
+    log = normal(120) if method == "wald" else normal(120).droplevel("fold")
+    start, measured = log.cvci.interval().attrs["reason"].split("; ")
+    a_partition = "a partition into 10 folds: every point is tested once"
+    assert start == (a_partition if method == "wald" else "one test set of 120 points")
     shares = shares_near(
         120, lambda name: KIND[name] not in ("zero_one", "score") and DESIGN[name] == "points",
-        method="wald", options={},
+        method=method, options={},
     )  # fmt: skip
     assert measured.startswith(f"in {len(shares)} simulated populations (n = ")
     middle, worst = 100 * np.median(shares), 100 * min(shares)

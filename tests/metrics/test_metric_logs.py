@@ -14,6 +14,7 @@ from sklearn import metrics as sk
 from together import together
 
 import cvstats
+from cvstats.metrics.metric import center_strata
 
 STORED = Path(__file__).parents[1] / "reference" / "metrics.json"
 CASES = {case["id"]: case for case in json.loads(STORED.read_text(encoding="utf-8"))}
@@ -324,6 +325,15 @@ def test_weights_and_strata_are_those_of_survey() -> None:
         frame.rename(columns={"ids": "source"}).reset_index(), "y", "loss", loss=mean, weight="w"
     ).cvci.clustered(correction="CR1")
     assert clusters["se"].item() == pytest.approx(stored["svymean_cl_se"], abs=1e-12)
+
+
+def test_small_strata_are_centered_at_their_own_means() -> None:
+    """A stratum of n points has n - 1 degrees of freedom, unless the shares are known."""
+    z, stratum = np.array([5.0, 1.0, 3.0, 2.0, 4.0, 9.0]), np.array([0, 1, 1, 3, 3, 3])
+    apart = np.array([0, -1, 1, -3, -1, 4.0])
+    np.testing.assert_allclose(center_strata(z, stratum, True), apart)
+    free = np.array([0, 2, 2, 3 / 2, 3 / 2, 3 / 2])
+    np.testing.assert_allclose(center_strata(z, stratum, False), apart * np.sqrt(free))
 
 
 @pytest.mark.parametrize("levels", [["point"], ["source", "point"]])

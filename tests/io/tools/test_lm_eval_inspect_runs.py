@@ -190,6 +190,15 @@ def test_the_newest_of_two_runs_is_read_and_told(twice):
     assert cvstats.read_log(alone.parent, metric="acc").attrs["read_from"] == "alpha"
 
 
+def test_the_newest_of_three_runs_is_read(twice):
+    (older,) = twice.glob("y/*/*")
+    newest = twice / "z" / "alpha" / "samples_parity_2026-01-03T1.jsonl"
+    newest.parent.mkdir(parents=True)
+    newest.write_text(older.read_text("utf-8"), "utf-8")
+    with pytest.warns(UserWarning, match=f"read was results/z/.*{newest.name} .* of 3 runs"):
+        assert cvstats.read_log(twice, metric="acc").mean() == 1
+
+
 def test_two_runs_in_a_list(twice, monkeypatch):
     monkeypatch.chdir(twice)
     files = [str(file.relative_to(twice)) for file in sorted(twice.glob("*/*/*"))]
