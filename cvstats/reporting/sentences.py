@@ -611,7 +611,7 @@ def describe_width(verdict: Verdict, one: int, two: int) -> str:
     if not (old > 0 and np.isfinite(new)):
         return words
     if not wider and first.caution is Caution.UNSTABLE_DIFFERENCE:  # as compare does itself
-        return f", widened {first.caution.cause}"
+        return ", widened because of the models' similarity"
     if not wider:
         return f"; the default interval is used because it is wider than that of {last.method}"
     used = str(first.before.attrs.get("interval_method", "the default"))

@@ -85,7 +85,7 @@ def test_a_clear_difference_is_named_although_it_depends_on_the_training_points(
     assert row["statistic"] < -5
     text = " ".join(str(two.cvci.summary()).split())
     assert text.startswith("tree is better than weak: its F1 is higher by ")
-    assert "using refit_corrected because of the models' similarity: " in text
+    assert "using refit_corrected because the difference depends on the training points: " in text
     assert "unstable difference" not in text
 
 

@@ -479,7 +479,7 @@ def test_each_caution_replaces_the_pairs_that_have_it():
     assert (table["upper"] - table["lower"]).to_numpy() == width_of_t
     assert not table["caution"].str.contains("unstable difference|sources ignored").any()
     text = " ".join(str(losses.cvci.summary()).split())
-    assert "using refit_corrected because of the models' similarity: " in text
+    assert "using refit_corrected because the difference depends on the training points: " in text
     assert "times as wide as with wald); bad is significantly worse." in text
     assert "using clustered because some sources are split between folds), measured on" in text
     rows = dict(describe_method(verdict))
