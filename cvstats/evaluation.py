@@ -428,8 +428,10 @@ def read_data(X: Any, y: Any, groups: Any, point: Any) -> Data:
         If their lengths or their indexes differ, a target is missing, or a label is a duplicate.
     """
     shape = getattr(X, "shape", None)
-    if isinstance(X, (str, Mapping)) or (shape is None and not isinstance(X, Sequence)):
-        raise LogError(f"X is {describe_type(X)}. Expected an array or a DataFrame.")
+    arrow = type(X).__module__.startswith("pyarrow")  # scikit-learn cannot select its rows
+    if arrow or isinstance(X, (str, Mapping)) or (shape is None and not isinstance(X, Sequence)):
+        way = " Pass X.to_pandas()." if arrow else ""
+        raise LogError(f"X is {describe_type(X)}. Expected an array or a DataFrame.{way}")
     if shape == ():
         raise LogError("X is a single number. Expected an array or a DataFrame.")
     n = int(shape[0]) if shape else len(X)

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from calls import refusal
 from failing_estimators import Failing
@@ -95,6 +96,10 @@ def test_a_failing_holdout_has_no_level_to_name():
         (lambda: run(groups=LABELS.set_axis(range(1, 21))), "groups and X have different indexes"),
         (lambda: run(y=Y.where(Y.index != 3)), "y is missing .NaN. in row 3. Expected"),
         (lambda: run(X="data.csv"), "X is a str"),
+        (
+            lambda: run(X=pa.table({"x": X["a"]})),
+            "X is a Table. Expected an array or a DataFrame. Pass X.to_pandas().",
+        ),
         (lambda: run(X=np.array(1.0)), "X is a single number"),
         (lambda: run(y=3), "y is an int. Expected one value for each of 20 rows"),
         (lambda: run(groups=np.array(3)), "groups is an ndarray. Expected one value for each"),
