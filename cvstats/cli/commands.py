@@ -15,7 +15,7 @@ from inspect import Parameter as P
 from operator import getitem
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, get_type_hints
 
 import pandas as pd
 from cyclopts import App, Parameter
@@ -48,7 +48,7 @@ from cvstats.large.moments import Moments, SharedAttrs
 from cvstats.log.display import count_decimals
 from cvstats.log.tables import TRUTH, find_columns, names_a_score, unnamed_labels
 from cvstats.loss_functions.contrast import contrast as contrast_groups
-from cvstats.loss_functions.losses import find_loss, losses
+from cvstats.loss_functions.losses import LossKeywords, find_loss, losses
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.options import Missing, check_alpha
 from cvstats.reporting.sentences import join_words, read_labels
@@ -83,11 +83,15 @@ else:  # choices for the parser, for completion and for the help
 TOOLS = ", ".join(sorted(name for name, form in FORMATS.items() if form.of_table))
 """The formats of a file; the others are of objects in memory."""
 
+OF_METRICS = ("average", "multi_class", "beta", "weights", "max_fpr")
+"""Options of metrics that have the type that `losses` gives them."""
+
 KINDS: dict[str, Any] = {
     **dict.fromkeys(("prediction", "na_values"), list[str]),
     **dict.fromkeys(("higher_is_better", "day_first", "drop_duplicates"), bool),
     "folds": Literal["average", "pool"],
     **dict.fromkeys(("n_train", "n_test", "quantile", "threshold", "clip", "at", "delta"), float),
+    **{name: kind for name, kind in get_type_hints(LossKeywords).items() if name in OF_METRICS},
 }
 """The types of options about how to read the files; the others are text."""
 

@@ -8,6 +8,8 @@ import pytest
 from calls import run
 from patients import MODELS, outcomes, patients
 
+import cvstats
+
 PREDICTED = ["--truth", "True Value", "--loss", "squared_error"]
 BOTH = [*PREDICTED, "--prediction", MODELS[0], "--prediction", MODELS[1]]
 POINT, FOLD, SOURCE = ["--point", "Patient ID"], ["--fold", "CV Split"], ["--source", "Hospital"]
@@ -51,6 +53,36 @@ def test_no_label_is_guessed(capsys, folder):
     status, _, _ = run(capsys, "interval", "prob.csv", "--truth", "Outcome", *words[2:], *SOURCE,
                        "--positive", "yes")  # fmt: skip
     assert status == 0
+
+
+@pytest.mark.parametrize(("loss", "columns", "options"), [
+    ("f1", ("y", "a"), {"average": "macro"}),
+    ("fbeta", ("y", "a"), {"average": "weighted", "beta": 2.0}),
+    ("kappa", ("y", "a"), {"weights": "quadratic"}),
+    ("partial_auc", ("late", "score"), {"max_fpr": 0.3}),
+    ("auc", ("late", "score"), {"strata": "site"}),
+])  # fmt: skip
+def test_the_options_of_a_metric(capsys, tmp_path, loss, columns, options):
+    rng = np.random.default_rng(3)
+    score, y, guess = rng.random(90), rng.integers(0, 3, 90), rng.integers(0, 3, 90)
+    frame = pd.DataFrame({"fold": np.arange(90) % 3, "id": range(90), "y": y, "a": guess,
+                          "late": (rng.random(90) < score) * 1, "score": score,
+                          "site": np.repeat(["s", "t"], 45)})  # fmt: skip
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    truth, prediction = columns
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+    status, out, _ = run(
+        capsys, "interval", str(tmp_path / "p.csv"), "--format", "json", "--fold", "fold",
+        "--point", "id", "--truth", truth, "--prediction", prediction, "--loss", loss, *words,
+    )  # fmt: skip
+    assert status == 0
+    found = cvstats.losses(
+        frame.set_index(["fold", "id"]).rename_axis(["fold", "point"]), truth, prediction,
+        loss=loss, **options,
+    )  # fmt: skip
+    expected = cvstats.as_scores(found.cvci.interval())
+    for name in ("estimate", "lower", "upper"):
+        assert json.loads(out)["rows"][0][name] == pytest.approx(expected[name].item(), rel=1e-9)
 
 
 def test_the_message_names_the_columns_of_the_file(capsys, folder):
