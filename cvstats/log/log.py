@@ -246,10 +246,6 @@ class HiddenTable:
     def __init__(self, shape: tuple[int, ...], words: str) -> None:
         self.shape, self.words = shape, words
 
-    def __len__(self) -> int:
-        """Count the rows."""
-        return self.shape[0]
-
     def __getitem__(self, part: object) -> Any:
         """Refuse: nothing can be read."""
         raise NeedsLosses(self.words)

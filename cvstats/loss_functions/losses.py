@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from inspect import signature
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 import pandas as pd
@@ -56,6 +56,7 @@ Models: TypeAlias = (
 )
 """Columns of several models."""
 Loss: TypeAlias = str | Callable[[Any, Any], Any]
+Predictions = TypeVar("Predictions", pd.DataFrame, xr.Dataset)
 
 
 class LossKeywords(TypedDict, total=False):
@@ -110,13 +111,13 @@ def losses(
 ) -> pd.Series: ...
 @overload
 def losses(
-    predictions: pd.DataFrame,
+    predictions: Predictions,
     truth: Hashable | list[Hashable] = ...,
     *,
     prediction: Models,
     loss: Loss | Sequence[Loss] = ...,
     **options: Unpack[AllKeywords],
-) -> pd.DataFrame: ...
+) -> Predictions: ...
 @overload
 def losses(
     predictions: pd.DataFrame,
@@ -134,15 +135,6 @@ def losses(
     loss: Loss | Sequence[Loss] = ...,
     **options: Unpack[AllKeywords],
 ) -> xr.DataArray: ...
-@overload
-def losses(
-    predictions: xr.Dataset,
-    truth: Hashable | list[Hashable] = ...,
-    *,
-    prediction: Models,
-    loss: Loss | Sequence[Loss] = ...,
-    **options: Unpack[AllKeywords],
-) -> xr.Dataset: ...
 @overload
 def losses(
     predictions: xr.Dataset,
