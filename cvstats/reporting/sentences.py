@@ -652,10 +652,9 @@ def describe_targets(verdict: Verdict) -> list[str]:
     )
     metric = str(verdict.facts.attrs.get("metric"))
     words = OFF_TARGET.get(metric, ("it is too low", "it is too high"))
-    scales = [verdict.scale_of(cell) for cell in range(len(verdict.cells))]
-    targets = np.array([[scale.target] for scale in scales], dtype=float)
-    sides = [upper < targets, lower > targets]
-    name, many = scales[0].name, estimate.size > FEW_VERDICTS
+    scale = verdict.scale
+    target = np.nan if scale.target is None else scale.target
+    sides, many = [upper < target, lower > target], estimate.size > FEW_VERDICTS
     decimals = count_decimals(result_frame(verdict.simultaneous))
     adjusted = f", adjusted for {estimate.size:,} intervals" if estimate.size > 1 else ""
     how = describe_switches(verdict, "intervals")
@@ -663,15 +662,15 @@ def describe_targets(verdict: Verdict) -> list[str]:
     if many:
         places = f"{estimate.size:,} {'cells' if len(verdict.models) == 1 else 'models and cells'}"
         below, above = (int(side.sum()) for side in sides)
-        ideal = f"{np.unique(targets)[0]:g}" if len(np.unique(targets)) == 1 else "the target"
         return [
-            f"The {name} is below {ideal} in {below:,} of {places}, above it in {above:,}, and not "
-            f"significantly different in the others ({verdict.level} intervals{adjusted}{how}).",
+            f"The {scale.name} is below {target:g} in {below:,} of {places}, above it in "
+            f"{above:,}, and not significantly different in the others ({verdict.level} "
+            f"intervals{adjusted}{how}).",
             f"It was {basis}.",
         ]
     sentences: list[str] = []
     for cell, model in np.argwhere(~np.isnan(estimate)):
-        scale, which = scales[cell], [k for k in (0, 1) if sides[k][cell, model]]
+        which = [k for k in (0, 1) if sides[k][cell, model]]
         where = f" at {verdict.cell_names()[cell]}" if len(verdict.cells) > 1 else ""
         value = scale.value(estimate[cell, model], decimals)
         found = f"the {scale.name} of {verdict.names[model]}{where} is {value}"

@@ -32,7 +32,7 @@ from cvstats.formatting import (
     write_labels,
 )
 from cvstats.log.display import format_value
-from cvstats.log.metadata import UNDESCRIBED, select_metric
+from cvstats.log.metadata import UNDESCRIBED
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
 from cvstats.recommend import interval, run_other_method
@@ -394,19 +394,10 @@ class Verdict:
     def scale(self) -> Scale:
         """The scale of the numbers, which are losses if there are several metrics."""
         labels = dict(zip(self.dims, zip(*self.cells, strict=True), strict=False))
-        several = len(set(labels.get("metric", ()))) > 1
-        return Scale("loss", "error", "") if several else self.scale_of(0)
-
-    def scale_of(self, cell: int) -> Scale:
-        """Find the scale of a cell, since cells may have different metrics."""
-        metadata = self.facts.attrs
-        several = metadata.get("metrics")
-        if isinstance(several, Mapping) and "metric" in self.dims:
-            metadata = select_metric(metadata, self.cells[cell][self.dims.index("metric")])
-            scale = read_scale(metadata, {})
-        else:
-            scale = read_scale(metadata, {} if self.facts.lost_metrics else self.attrs)
-        return name_difference(scale, metadata)
+        if len(set(labels.get("metric", ()))) > 1:
+            return Scale("loss", "error", "")
+        facts = {} if self.facts.lost_metrics else self.attrs
+        return name_difference(read_scale(self.facts.attrs, facts), self.facts.attrs)
 
     @property
     def level(self) -> str:
