@@ -360,7 +360,7 @@ class Verdict:
         """Number of evaluations that were dropped, and in how many cells if that differs."""
         if "n_dropped" not in self.frame:
             return int(self.attrs["n_dropped"]), ""
-        counts = np.nanmax(self.spread("n_dropped"), axis=1)
+        counts = np.fmax.reduce(self.spread("n_dropped"), axis=1, initial=0)
         some = f" in {(counts > 0).sum():,} of {len(counts):,} cells" if len(counts) > 1 else ""
         return int(counts.sum()), some
 

@@ -364,6 +364,13 @@ def test_the_mean_over_cells_is_of_the_same_losses_for_all_models(form, rows):
         assert found == cvstats.summary(given).sentences[0]
 
 
+@pytest.mark.parametrize("missing", ["raise", "drop"])
+def test_a_grid_without_losses_has_no_cells(missing):
+    log = stations() * np.nan
+    for given in (log, log.chunk(station=1)):
+        assert str(given.cvci.summary(missing=missing)) == "No cell of this log has any losses."
+
+
 def test_the_mean_over_cells_with_gaps_is_the_mean_of_the_cells():
     log = stations()
     log[:, ::3, 0] = np.nan
