@@ -100,12 +100,12 @@ def group(rows: Iterable[Row], *levels: str) -> dict[tuple, list[Fraction]]:
     return cells
 
 
-def folds_of(rows: Iterable[Row | tuple | Mapping]) -> Folds:
-    """The losses of one partition, a list for each fold."""
+def folds_of(rows: Iterable[Row | tuple | Mapping], level: str = "fold") -> Folds:
+    """The losses of one repetition, a list for each fold, or for each label of another level."""
     rows = as_rows(rows)
     if len({row.repetition for row in rows}) > 1:
         raise ValueError("one repetition expected")
-    return list(group(rows, "fold").values())
+    return list(group(rows, level).values())
 
 
 # --- sums ---------------------------------------------------------------------------------------

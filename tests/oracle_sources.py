@@ -9,6 +9,7 @@ of the sources stay 1/K.
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 
 import oracle
@@ -17,13 +18,8 @@ from scipy import optimize, stats
 
 Sources = list[list[Fraction]]
 
-
-def sources_of(rows: Iterable) -> Sources:
-    """The losses of each source, of one repetition."""
-    rows = as_rows(rows)
-    if len({row.repetition for row in rows}) > 1:
-        raise ValueError("one repetition expected")
-    return list(group(rows, "source").values())
+sources_of = partial(oracle.folds_of, level="source")
+"""The losses of each source, of one repetition."""
 
 
 # --- empirical moments and the estimators of (G 7) ---------------------------------------------

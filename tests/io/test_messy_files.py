@@ -1,4 +1,4 @@
-"""Files as people write them: dashes, commas, per cent, dates with the day first."""
+"""Files as people write them: headers, dashes, commas, per cent, dates with the day first."""
 
 from time import process_time
 
@@ -10,6 +10,7 @@ import cvstats
 from cvstats.cli import main
 from cvstats.errors import LogError
 
+PLAIN = "fold,point,ridge\n0,a,0.5\n0,b,1.5\n1,c,2.5\n"
 GERMAN = "fold;point;loss\n0;a;2.833,3\n0;b;-\n1;c;1,5\n1;d;k.A.\n"
 
 
@@ -110,3 +111,33 @@ def test_a_file_of_many_models_is_read_in_time(tmp_path):
         seconds.append(process_time() - start)
         assert list(log) == names
     assert seconds[2] < 24 * seconds[1]  # eight times as many; the square would be 64 times
+
+
+# --- headers: blanks, capitals, columns that are no losses ------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PLAIN.replace(",", ", "),
+        PLAIN.replace("fold,point", "fold ,point "),
+        PLAIN.replace("fold", "Fold").replace("point", "POINT"),
+        PLAIN.replace("fold,point", '"Fold", "Point"'),
+    ],
+)
+def test_blanks_and_capitals_in_a_header_change_nothing(tmp_path, text):
+    log = read(tmp_path, text)
+    pd.testing.assert_series_equal(log, read(tmp_path, PLAIN), check_exact=True)
+
+
+FACTS = ["n_train", "seed", "time_s", "fit_time", "n", "batch_size", "weight", "runtime"]
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_facts_of_a_fit_are_no_models(tmp_path, name):
+    text = f"repetition,fold,point,ridge,forest,{name}\n0,0,a,1.0,2.0,7\n0,1,b,3.0,4.0,8\n"
+    with pytest.warns(
+        UserWarning, match=f"ignored columns that are not named like models: '{name}'"
+    ):
+        log = read(tmp_path, text)
+    assert log.columns.tolist() == ["ridge", "forest"]
