@@ -113,7 +113,7 @@ def test_a_file_of_many_models_is_read_in_time(tmp_path):
     assert seconds[2] < 24 * seconds[1]  # eight times as many; the square would be 64 times
 
 
-# --- headers: blanks, capitals, columns that are no losses ------------------------------------------
+# --- headers: blanks, capitals, columns that are no losses ----------------------------------------
 
 
 @pytest.mark.parametrize(
