@@ -308,7 +308,7 @@ def contrast(
     differences = contrast_groups(log, by=by, **groups)
     nothing: Any = 0
     chosen: Any = None if adjust == "none" else adjust
-    result = compare_models(differences, nothing, adjust=chosen, alpha=alpha)
+    result = compare_models(differences, nothing, adjust=chosen, alpha=alpha).droplevel("other")
     named = ["contrast"] if isinstance(result.attrs.get("contrast"), str) else []
     show_result(result, format, [*named, *FACTS])
 

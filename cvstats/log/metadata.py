@@ -51,13 +51,14 @@ LOSS_WORDS = re.compile(r"\b(?:mean loss|expected loss|test error|risk|loss)\b")
 
 
 def name_target(target: str, metadata: Mapping[Any, Any]) -> str:
-    """Name the metric in a target if its values are not means of the losses of points.
+    """Name the metric in a target if its values are not means of losses known as such.
 
     The values of several metrics are called losses.
     """
     loss = "loss" if has_several(metadata) else metadata.get("loss")
     of_points = metadata.get("holds") != "scores" and not any(each_metric(metadata))
     named = isinstance(loss, str) and "metric" in metadata
+    named &= metadata.get("metric") not in ("zero_one", *NOT_ZERO_ONE)
     return target if of_points or not named else LOSS_WORDS.sub(str(loss), target)
 
 

@@ -62,6 +62,8 @@ def test_the_commands_print_what_the_functions_return(capsys, folder, words, ask
     assert status == 0
     assert "target: " in out
     assert ("contrast: 0 - 2." in out) == ("--between" in words)
+    assert " - 0 " not in out  # the difference between groups is compared with nothing
+    assert words[0] != "contrast" or "between groups in the mean loss" in out
 
 
 def test_an_interval_for_each_group(capsys, folder):
