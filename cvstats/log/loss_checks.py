@@ -346,10 +346,10 @@ def mark_shapes(values: FloatArray, n_points: Sequence[int]) -> IntArray:
         )
         lines = lines[:, some]
     if len(some):
-        *_, for_skewness, for_tails = measure_moments(lines, SHARE)
-        at = np.flatnonzero(np.maximum(for_skewness, for_tails) > points[some])
+        moments = measure_moments(lines, SHARE)
+        at = np.flatnonzero(np.maximum(*moments[-2:]) > points[some])
         if len(at):
-            shapes, at = measure_shapes(lines[:, at]), some[at]
+            shapes, at = measure_shapes(lines[:, at], [one[at] for one in moments]), some[at]
             flags[at[shapes.n_for_tails > points[at]]] = Caution.HEAVY_TAILS
             flags[at[shapes.n_for_skewness > points[at]]] |= Caution.SKEWED
     return flags.reshape(number, width)
@@ -952,8 +952,8 @@ class Shapes(NamedTuple):
     n_for_tails: FloatArray
 
 
-def measure_shapes(values: FloatArray) -> Shapes:
-    """Measure the losses of some columns."""
+def measure_shapes(values: FloatArray, moments: list[FloatArray] | None = None) -> Shapes:
+    """Measure the losses of some columns, whose `measure_moments` may be known."""
     if values.ndim == 1:
         return Shapes(*(measure[0] for measure in measure_shapes(values[:, None])))
     lowest, highest = values.min(axis=0), values.max(axis=0)
@@ -964,12 +964,13 @@ def measure_shapes(values: FloatArray) -> Shapes:
             some = some[:, few_values]
             few_values[few_values] = ((some == 0) | (np.abs(some) == 1)).all(axis=0)
     shaped = varies & ~few_values
+    moments = measure_moments(values) if moments is None else moments
     return Shapes(
         lowest,
         highest,
         np.where(varies, negative, np.nan),
         np.where(varies & few_values & (lowest == 0), values.mean(axis=0), np.nan),
-        *(np.where(shaped, measure, np.nan) for measure in measure_moments(values)),
+        *(np.where(shaped, measure, np.nan) for measure in moments),
     )
 
 
