@@ -86,10 +86,12 @@ class LossColumns:
     def table(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Copy any rows of any columns, one line per row."""
         if len(self.tables) == 1:
-            at: Any = np.ix_(rows, columns)
             step = int(columns[1] - columns[0]) if len(columns) > 1 else 1
-            if step > 0 and (np.diff(columns) == step).all():  # a slice is five times faster
-                at = rows, slice(columns[0], columns[-1] + 1, step)
+            at: Any
+            if step > 0 and (np.diff(columns) == step).all():
+                at = rows, slice(columns[0], columns[-1] + 1, step)  # five times faster
+            else:
+                at = np.ix_(rows, columns)
             part: FloatArray = self.tables[0][at].astype(np.float64, copy=False)
             return part
         found = map(self.find, columns.tolist())

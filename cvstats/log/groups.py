@@ -66,10 +66,11 @@ def within_levels(
             raise LogError(f"Invalid level {name!r}. Expected the name of one level: {known}.")
         way = nearest(name, design.levels)
         level, _, part = name.partition(".")
-        if name in coords and coords[name].dims:
-            dims = " and ".join(map(str, coords[name].dims))
+        dims = getattr(coords.get(name), "dims", ())  # of an array; a scalar has none
+        if dims:
+            along = " and ".join(map(str, dims))
             way = (
-                f" {name!r} is along {dims}, and every cell has a result of its own without by=. "
+                f" {name!r} is along {along}, and every cell has a result of its own without by=. "
                 f"For one per label, average cells first: log.groupby({name!r}).mean()."
             )
         elif part and level in design.levels:

@@ -51,7 +51,7 @@ LOSS_WORDS = re.compile(r"\b(?:mean loss|expected loss|test error|risk|loss)\b")
 
 
 def name_target(target: str, metadata: Mapping[Any, Any]) -> str:
-    """Name the metric in a target if its values are not means of losses known as such.
+    """Name the metric in a target, unless its values are means of known losses of points.
 
     The values of several metrics are called losses.
     """
