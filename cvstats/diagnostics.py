@@ -578,7 +578,7 @@ def unstable_differences(facts: LogFacts) -> Iterator[Finding]:
     """Report the number of differences between models that depend on the training points.
 
     Limit: any. In repeated cross-validation, refits add more than 20% to the variance, and more
-    than noise explains; in one partition of at least 100 points, two models are very similar.
+    than noise explains; in one partition of at least 30 points, two models are very similar.
     Neither shows anything about intervals over sources left out one at a time, or over sources and
     points.
     """

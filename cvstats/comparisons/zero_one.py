@@ -77,7 +77,7 @@ class Discordance:
         How often each point was evaluated.
     averaged : bool
         Whether the interval averages each point over the repetitions, which makes it narrower.
-    refits : bool
+    refits : array of bool
         Whether the variance includes that of the refits, which makes the interval wider.
     alone : bool
         Whether these are all pairs, so that no other carried cells may use another test.
@@ -89,7 +89,7 @@ class Discordance:
     n: float
     repetitions: int
     averaged: bool
-    refits: bool
+    refits: MaskArray
     alone: bool
 
     @property
@@ -100,7 +100,7 @@ class Discordance:
     @property
     def counted(self) -> MaskArray:
         """Whether counts are better than standard errors, unless many points are averaged."""
-        return (self.few if self.averaged else self.known) & (not self.refits)
+        return (self.few if self.averaged else self.known) & ~self.refits
 
     @property
     def few(self) -> MaskArray:
@@ -124,8 +124,12 @@ def find_discordance(log: Log, base: Result) -> Discordance | None:
             return None
     n = float(log.design.splits().rows[0])
     plain, attrs = ("all-pairs", "size", None), base.attrs
-    if log.design.number("repetition") == 1 and (
-        attrs.get("variance") in plain and attrs.get("fold_weights") in plain
+    once = log.design.number("repetition") == 1
+    similar = once & base.has_caution(Caution.UNSTABLE_DIFFERENCE)  # possibly widened
+    if (
+        once
+        and not similar.any()
+        and (attrs.get("variance") in plain and attrs.get("fold_weights") in plain)
     ):
         mean, se = base.columns["estimate"][None], base.columns["se"][None]
         ddof = 0 if base.method == "wald" else 1
@@ -141,7 +145,8 @@ def find_discordance(log: Log, base: Result) -> Discordance | None:
         known &= log.zero_one_pairs()
     n01, n10 = (counts.mean(axis=0) for counts in split_discordant(net, both))
     averaged = len(net) > 1 and base.method == "holdout"
-    refits = base.method == "refit_corrected"
+    spread = np.sqrt(np.maximum(both - net**2 / n, 0).mean(axis=0)) / n
+    refits = similar & (base.columns["se"] > 1.01 * spread) | (base.method == "refit_corrected")
     return Discordance(known, n01, n10, n, len(net), averaged, refits, not log.some_cells)
 
 
@@ -160,9 +165,10 @@ def take_exact_tests(
     """Replace normal tests and limits by exact tests and Tango's limits for few discordant points.
 
     The exact test applies to points evaluated once; averages over repetitions keep the normal
-    test. The limits are extended to 0 if the exact test is not significant.
+    test, and so do very similar models, whose interval was widened. The limits are extended to 0
+    if the exact test is not significant.
     """
-    at = found.few
+    at = found.few & ~found.refits
     if not found.known.any():
         return result
     p = binomial_p_values(found.n10, found.n01, alternative)

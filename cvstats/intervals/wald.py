@@ -24,10 +24,6 @@ DISAGREEMENT = 1 / 2
 """Number of standard errors by which repetition means of a stable learner may differ."""
 
 
-ENOUGH_TO_TELL = 100
-"""With fewer points, one partition cannot distinguish similar models from different ones."""
-
-
 CLEAR = 4.0
 """A difference this many standard errors from zero is clear, even with twice the variance."""
 
@@ -191,7 +187,7 @@ def wald(
         each = splits.average(variances)
         alike = (find_alike(log, each) < ALIKE) & (each > 0)
         alike &= (cells.origin + estimate) ** 2 <= CLEAR**2 * each
-        once = (splits.n_cells == 1) & (n_folds > 1) & (n_points >= ENOUGH_TO_TELL)
+        once = (splits.n_cells == 1) & (n_folds > 1) & (n_points >= ENOUGH_POINTS)
         caution = caution | flag(Caution.UNSTABLE_DIFFERENCE, alike & once)
     at_sources = log.only_tested and "source" in log.design.levels
     result = symmetric_interval(

@@ -277,7 +277,7 @@ LIMITS = {
     ("CVS013", 10): lambda n: of_folds(n, 20, 20) * np.repeat([1, 9, 1], [n, 20, 20]),
     ("CVS017", 3): lambda n: k_fold(repetitions=n) + np.repeat(np.arange(n) % 2, 300) / 20,
     ("CVS018", 5): lambda n: k_fold(repetitions=n) + np.repeat(np.arange(n), 300) / 100,
-    ("CVS024", 100): lambda n: similar(k_fold(n)),
+    ("CVS024", 30): lambda n: similar(k_fold(n)),
     ("CVS028", 5): lambda n: copied(n),
     ("CVS029", 5): near_models,
 }

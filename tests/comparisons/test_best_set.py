@@ -51,7 +51,7 @@ def of_draws(p, draws):
 @pytest.mark.parametrize("center", ["fold", "global"])
 def test_the_multiplier_bootstrap(center):
     losses, folds = parts(FRAME)
-    table = FRAME.cvci.best_set(center=center, rng=0)
+    table = FRAME.cvci.best_set(method="wald", center=center, rng=0)
     folds = folds if center == "fold" else [0] * len(folds)
     for m, name in enumerate(FRAME):
         exact = oracle_many.best(losses, m, folds, draws=2_000, seed=m)
@@ -67,7 +67,7 @@ def test_two_and_three_models_as_integrated(names, center):
     losses, folds = parts(frame)
     folds = folds if center == "fold" else [0] * len(folds)
     exact = oracle_many.two_models if len(names) == 2 else oracle_many.three_models
-    table = frame.cvci.best_set(center=center, n_draws=draws, rng=1)
+    table = frame.cvci.best_set(method="wald", center=center, n_draws=draws, rng=1)
     for m, name in enumerate(names):
         wanted = exact(losses, m, folds)
         assert table.loc[name, "p_value"] == pytest.approx(wanted, abs=of_draws(wanted, draws))
@@ -153,7 +153,7 @@ def test_ranks_by_their_definition(m, seed, alpha):
 
 def test_a_copy_of_the_second_of_two_that_are_nearly_alike():
     near = FRAME["a"] + 1e-5 * RNG.normal(size=len(FRAME))
-    table = FRAME.assign(near=near, again=near).cvci.best_set(rng=0)
+    table = FRAME.assign(near=near, again=near).cvci.best_set(method="wald", rng=0)
     assert table.loc["near", "p_value"] == table.loc["again", "p_value"]
     assert table.loc["near", "statistic"] == table.loc["again", "statistic"]
     gap = near - FRAME["a"]

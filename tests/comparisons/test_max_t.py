@@ -44,7 +44,7 @@ def test_two_against_a_reference_as_integrated(alternative):
     draws = 200_000
     frame = FRAME[["a", "b", "c"]]
     table = frame.cvci.compare(
-        reference="a", adjust="max-t", alternative=alternative, n_draws=draws, rng=1
+        reference="a", method="wald", adjust="max-t", alternative=alternative, n_draws=draws, rng=1
     )
     gaps = [(frame[name] - frame["a"]).tolist() for name in ("b", "c")]
     for z, p in zip(table["statistic"], table["p_adjusted"], strict=True):

@@ -523,8 +523,8 @@ def test_an_old_page_stays_when_a_new_one_cannot_be_written(tmp_path, monkeypatc
 @pytest.mark.usefixtures("undrawn")
 def test_hundreds_of_models_are_compared_with_the_best_alone(monkeypatch):
     rng = np.random.default_rng(0)
-    index = pd.MultiIndex.from_arrays([np.arange(40) % 4, np.arange(40)], names=["fold", "point"])
-    losses = pd.DataFrame(rng.random((40, 300)), index, [f"m{k}" for k in range(300)])
+    index = pd.MultiIndex.from_arrays([np.arange(120) % 4, np.arange(120)], names=["fold", "point"])
+    losses = pd.DataFrame(rng.random((120, 300)), index, [f"m{k}" for k in range(300)])
     asked = []
 
     def compare(log, **options):

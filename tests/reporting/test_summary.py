@@ -238,7 +238,7 @@ def test_scores_in_the_place_of_losses_are_said_first():
 
 def test_cells_of_a_grid_are_counted():
     log = grid()
-    log[dict(model=1, lat=0)] = log[dict(model=0, lat=0)] - 0.9 + 0.01 * log[dict(model=1, lat=0)]
+    log[dict(model=1, lat=0)] = log[dict(model=0, lat=0)] - 0.7 + 0.01 * log[dict(model=1, lat=0)]
     log[dict(model=1, lat=1)] = log[dict(model=0, lat=1)].to_numpy()[:, ::-1]
     found = log.cvci.compare()
     clear = found["p_adjusted"] < 0.05
