@@ -246,7 +246,12 @@ class Cells:
         n, share = self.count[:, None], self.location
         total = n * share
         slack = np.maximum(SLACK, ROUNDING * n)
-        whole = np.abs(total - np.rint(total)) <= slack
+        apart = np.rint(total)
+        apart -= total
+        whole = np.abs(apart, out=apart) <= slack
+        possible = np.logical_and.reduceat(whole, self.starts)
+        if not possible.any():
+            return possible.reshape(-1)
         same = np.abs(self.m2 - total * (1 - share)) <= slack
         noise = ROUNDING * (np.abs(self.origin) + np.abs(share).max(axis=0, initial=0.0))
         zeros = (np.abs(share) <= noise) & (self.m2 <= n * noise**2)
