@@ -324,7 +324,9 @@ def pseudo_losses(
     sum to zero within the class: for one cell this is the variance of DeLong.
     """
     notes = CellNotes()
-    out = np.full(len(points.truth), np.nan)  # some points may be in no cell
+    out = np.empty(len(points.truth))
+    if points.there is not None or sum(map(count_rows, cells)) < len(out):
+        out[:] = np.nan  # some points may be in no cell
     for every_row in cells:
         rows = keep_known(every_row, points.there)
         n = count_rows(rows)
@@ -359,7 +361,11 @@ def pseudo_losses(
         z = phi if weight is None else phi * (weight / weight.mean())
         if here.stratum is not None:
             z = center_strata(z, here.stratum, shares_known)
-        out[rows] = metric.loss(value) + metric.sign * z
+        add = np.add if metric.sign > 0 else np.subtract
+        if isinstance(rows, slice):
+            add(metric.loss(value), z, out=out[rows])
+        else:
+            out[rows] = add(metric.loss(value), z)
     return out, notes
 
 

@@ -33,6 +33,13 @@ def mean_square(one: FloatArray, other: FloatArray, out: FloatArray) -> float:
     return total / len(one)
 
 
+@compiled()
+def scale_deviations(numbers: FloatArray, mean: float, factor: float) -> None:
+    """Multiply deviations from a mean by a factor, in place."""
+    for i in range(len(numbers)):
+        numbers[i] = (numbers[i] - mean) * factor
+
+
 def rmse(points: Points, options: MetricOptions) -> Influence:
     """Root mean squared error; without any error its influence is 0."""
     phi = np.empty(len(points.truth))
@@ -40,9 +47,7 @@ def rmse(points: Points, options: MetricOptions) -> Influence:
     if points.weight is not None:
         m = points.mean(phi)
     value = float(np.sqrt(m))
-    phi -= m
-    if value > 0:
-        phi *= 0.5 / value
+    scale_deviations(phi, m, 0.5 / value if value > 0 else 1.0)
     return value, phi
 
 
