@@ -18,6 +18,7 @@ from cvstats.intervals._method import BAYLE, OF_FIXED_MODELS, IntervalMethod
 from cvstats.intervals._requirements import partition
 from cvstats.intervals._stability import ALIKE, RELATIVELY_STABLE, find_alike
 from cvstats.log.log import Log
+from cvstats.log.metadata import AVERAGED
 from cvstats.options import Alternative, Missing
 
 DISAGREEMENT = 1 / 2
@@ -183,7 +184,9 @@ def wald(
         variances = variance_of_splits(cells, splits, variance, fold_weights)
     if not log.of_differences and not log.only_tested:
         caution = caution | flag(Caution.UNSTABLE, measure_disagreement(splits) > DISAGREEMENT)
-    if log.pairs is not None and not (log.only_tested or log.design.metric):
+    if log.pairs is not None and not (
+        log.only_tested or log.design.metric or AVERAGED in log.metadata
+    ):
         each = splits.average(variances)
         alike = (find_alike(log, each) < ALIKE) & (each > 0)
         alike &= (cells.origin + estimate) ** 2 <= CLEAR**2 * each

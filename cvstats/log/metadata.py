@@ -25,6 +25,10 @@ DIFFERENCE_FROM = "difference_from"
 """The attr of a log of differences that names the model that was subtracted."""
 
 
+AVERAGED = "averaged_over"
+"""The attr of a mean over cells, which varies little in relation to its size in any case."""
+
+
 def name_subtracted(facts: Mapping[Any, Any]) -> tuple[str, Hashable]:
     """Name the groups of a contrast, unless rows do, and the model that was subtracted, if any."""
     groups = facts.get("contrast")

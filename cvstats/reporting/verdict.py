@@ -32,7 +32,7 @@ from cvstats.formatting import (
     write_labels,
 )
 from cvstats.log.display import format_value
-from cvstats.log.metadata import UNDESCRIBED
+from cvstats.log.metadata import AVERAGED, UNDESCRIBED
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
 from cvstats.recommend import interval, run_other_method
@@ -223,6 +223,7 @@ class Verdict:
         weights = area_weights(losses, self.dims)
         cells = losses if weights is None else losses.weighted(weights)
         mean = cells.mean([d for d in losses.dims if str(d) in self.dims], keep_attrs=True)
+        mean.attrs[AVERAGED] = list(map(str, self.dims))
         found = Verdict(LogFacts(mean, self.facts.missing), self.alpha, self.seed, self.method)
         if self.attempt("Mean over the cells", lambda: found.intervals) is None:
             return None
@@ -507,7 +508,8 @@ class Verdict:
             table = result_frame(switch.before).dropna(subset=["lower"])
             pairs = zip(self.labels(table, "model"), self.labels(table, "other"), strict=True)
             row = table[[*map(names.__eq__, map(set, pairs))]]
-            if has_caution(row, switch.caution).any():
+            of_cells = not has_caution(table, switch.caution).any()  # of all pairs: `follow_cells`
+            if of_cells or has_caution(row, switch.caution).any():
                 found.append((switch, float((row["upper"] - row["lower"]).iloc[0])))
         return found
 

@@ -236,9 +236,25 @@ def test_scores_in_the_place_of_losses_are_said_first():
     assert "scores instead of losses" not in (2 * lazy).cvci.summary().cautions
 
 
+FORMS = [lambda log: log, lambda log: log.to_dataset("model"), lambda log: log.chunk(lat=2)]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=["array", "dataset", "dask"])
+def test_a_mean_over_cells_is_widened_if_the_models_are_similar_in_the_cells(form):
+    """Such means vary little in relation to their size, whatever the models."""
+    log = grid(shift=0.1, n=200)
+    similar = log.copy()
+    similar[dict(model=1)] = log[dict(model=0)] + 0.02 * (log[dict(model=1)] - 0.6)
+    first, second = (form(each).cvci.summary().sentences[0] for each in (log, similar))
+    assert "similarity" not in first
+    assert "refit_corrected" not in first
+    assert "using refit_corrected because" in second
+    assert "41% wider than with wald" in second
+
+
 def test_cells_of_a_grid_are_counted():
     log = grid()
-    log[dict(model=1, lat=0)] = log[dict(model=0, lat=0)] - 0.7 + 0.01 * log[dict(model=1, lat=0)]
+    log[dict(model=1, lat=0)] = log[dict(model=0, lat=0)] - 0.9 + 0.01 * log[dict(model=1, lat=0)]
     log[dict(model=1, lat=1)] = log[dict(model=0, lat=1)].to_numpy()[:, ::-1]
     found = log.cvci.compare()
     clear = found["p_adjusted"] < 0.05
