@@ -30,7 +30,7 @@ from cvstats.core.cautions import (
 from cvstats.core.design import LEVELS
 from cvstats.core.orientation import TURNED, turn
 from cvstats.core.types import IntArray
-from cvstats.errors import LogError, describe_type, is_number, spelled
+from cvstats.errors import LogError, describe_type, is_number, read_names, spelled
 from cvstats.log.display import AnyFrame, Digits, display_width, join_tuple, print_cells
 from cvstats.log.metadata import LOSS_WORDS, has_several, name_subtracted, select_metric
 from cvstats.log.pandas import NAMELESS
@@ -878,15 +878,15 @@ def convert_each_metric(result: Any, facts: Mapping[Any, Any]) -> Any:
 def to_score(result: Result, metric: str, orientation: str, facts: Mapping[Any, Any]) -> Result:
     """Convert the numbers of a result, and name the score."""
     found = result.copy()
-    known = METRICS.get(metric)
-    found.attrs = {**facts, "score": known.words_at(facts.get("at")) if known else metric}
+    words = name_score(metric, facts.get("at"))
+    found.attrs = {**facts, "score": words if metric in METRICS else metric}
     if orientation not in TURNED:
         return found
     if "target" in facts:
-        score, target = found.attrs["score"], str(facts["target"])
+        target = str(facts["target"])
         named = facts["loss"] in target
-        words = target.replace(facts["loss"], score) if named else LOSS_WORDS.sub(score, target)
-        found.attrs["target"] = words.replace("smallest", "largest")
+        target = target.replace(facts["loss"], words) if named else LOSS_WORDS.sub(words, target)
+        found.attrs["target"] = target.replace("smallest", "largest")
     if isinstance(found, pd.DataFrame) and "model" in found.index.names:
         found = found.rename(index={facts.get("loss"): metric}, level="model")  # of one column
     way = "-score" if "difference" in found else orientation
@@ -908,6 +908,14 @@ def to_score(result: Result, metric: str, orientation: str, facts: Mapping[Any, 
     return found
 
 
+def name_score(metric: str, at: Any = None) -> str:
+    """Name a metric, which other software may call differently, in words."""
+    if metric in METRICS:
+        return METRICS[metric].words_at(at)
+    known = read_names("score")
+    return " or ".join(known.get(name.replace("_", "-"), name) for name in metric.split(" or "))
+
+
 def name_mean(loss: str, mean: str = "mean ") -> str:
     """Name the mean of a loss; the Brier score and error rates are means already."""
     loss = loss.removeprefix("mean ")
@@ -919,7 +927,8 @@ def name_value(facts: Mapping[Any, Any], mean: str) -> str:
     """Name what a result estimates, in words: a mean loss, a metric, or a score as a loss."""
     if "score" in facts:
         score = str(facts["score"])
-        name, of_errors = score.replace("_", " "), facts.get("orientation", "error") == "error"
+        name = name_score(score).replace("_", " ")
+        of_errors = facts.get("orientation", "error") == "error"
         return name_mean(name, mean) if score in LOSSES and of_errors else name
     loss, metric = str(facts.get("loss", "loss")), facts.get("metric")
     if has_several(facts):  # one of them, and no label shows which one

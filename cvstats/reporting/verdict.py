@@ -20,11 +20,12 @@ from cvstats.comparisons.zero_one import SOME_EXACT
 from cvstats.core.cautions import Caution, flag_attrs, list_cautions, narrow_labels
 from cvstats.core.orientation import TARGET, TURNED, targets_of, turn
 from cvstats.core.types import FloatArray, IntArray, MaskArray
-from cvstats.errors import LogError, read_names
+from cvstats.errors import LogError
 from cvstats.facts import LogFacts
 from cvstats.formatting import (
     has_caution,
     name_mean,
+    name_score,
     narrow_cautions,
     occurs_in_many,
     result_frame,
@@ -633,10 +634,7 @@ def read_scale(metadata: Mapping[Any, Any], facts: Mapping[Any, Any]) -> Scale:
     if isinstance(metric, str) and orientation is not None:
         if metric in LOSSES and orientation == "error":  # a weighted mean
             return Scale(name_mean(metric.replace("_", " ")), "error", units)
-        words = METRICS[metric].words_at(named.get("at")) if metric in METRICS else " or ".join(
-            read_names("score").get(name.replace("_", "-"), name.replace("_", " "))
-            for name in metric.split(" or ")
-        )  # fmt: skip
+        words = name_score(metric, named.get("at")).replace("_", " ")
         return Scale(words, str(orientation), units, named.get(TARGET))
     loss = str(named.get("long_name") or named.get("loss") or "loss").replace("_", " ")
     if named.get(UNDESCRIBED) and (known := METRICS.get(str(named["loss"]))) is not None:

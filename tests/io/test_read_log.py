@@ -437,6 +437,7 @@ def test_scores_are_scores_everywhere(container):
     (result,) = dask.compute(cvstats.interval(made[container]))
     found = cvstats.as_scores(result)
     assert found.attrs["score"] == "correct"
+    assert found.attrs["target"].startswith("accuracy of ")
     assert found["estimate"].to_numpy().tolist() == pytest.approx(rate.tolist())
     if container != "moments":
         (gap,) = dask.compute(cvstats.interval(cvstats.difference(made[container])))
