@@ -106,16 +106,9 @@ def fold_levels(design: Design) -> tuple[str, ...]:
     return levels if fold is None else (*levels, fold)
 
 
-@cached("splits of sources")
 def splits_sources(design: Design) -> bool:
-    """Whether repetitions are random splits, so that sources are not folds (cached)."""
-    if not design.has("repetition"):
-        return False
-    if not covers_all_points(design):
-        return True
-    codes, count = count_cells(design, ("source", "repetition"))
-    size = np.bincount(codes[:, 0], count) / design.number("repetition")
-    return bool((count != size[codes[:, 0]]).any())
+    """Whether repetitions are random splits, so that sources are not folds."""
+    return design.has("repetition") and not covers_all_points(design)
 
 
 def tested_level(design: Design) -> str | None:

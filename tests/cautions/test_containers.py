@@ -477,6 +477,17 @@ def test_errors_of_many_groups_are_counted_in_each():
     assert found["caution"].str.contains("few errors").tolist() == [True, False] * 100
 
 
+def test_groups_in_between_have_the_cautions_of_the_last_one_examined():
+    site, of_site = np.divmod(np.arange(250 * 50), 50)
+    rng = RNG()
+    losses = np.where(site < 125, rng.lognormal(sigma=1.5, size=site.size), rng.random(site.size))
+    levels = {"site": site, "fold": of_site % 5, "point": np.arange(site.size)}
+    log = pd.Series(losses, pd.MultiIndex.from_frame(pd.DataFrame(levels)), name="a")
+    skewed = log.cvci.wald(by="site")["caution"].str.contains("skewed").to_numpy()
+    assert skewed[:120].mean() > 0.9
+    assert not skewed[130:].any()
+
+
 @pytest.fixture(scope="module")
 def large_losses():
     """Means of squared exponential losses are nearly normal; squared t3 losses have no variance."""

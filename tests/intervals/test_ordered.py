@@ -82,6 +82,12 @@ def test_newey_west_is_that_of_sandwich(lags):
     assert row["n_lags"] == lags
 
 
+@pytest.mark.parametrize(("times", "lags"), [(99, 3), (100, 4)])
+def test_the_lags_of_newey_west_are_those_of_its_paper(times, lags):
+    losses = pd.Series(np.arange(times) % 7.0, pd.RangeIndex(times, name="point"))
+    assert only_row(losses.cvci.ordered(estimator="newey-west"))["n_lags"] == lags
+
+
 @pytest.mark.parametrize("horizon", [1, 2, 3])
 @pytest.mark.parametrize(("estimator", "name"), [(None, "acf"), ("newey-west", "bartlett")])
 def test_diebold_mariano_is_that_of_forecast(horizon, estimator, name):

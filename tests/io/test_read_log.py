@@ -359,6 +359,8 @@ def test_a_column_named_like_a_score_is_not_taken_for_losses(name, tmp_path):
     log = cvstats.read_log(table, loss=name, higher_is_better=False)
     assert log.mean().tolist() == pytest.approx(table.groupby("model")[name].mean().tolist())
     assert cvstats.as_log(answered(), loss=["correct"]).columns.tolist() == ["correct"]
+    other = table.rename(columns={name: "accuracy_gap"})
+    assert cvstats.as_log(other, loss="accuracy_gap", model="model").shape[1] > 1
 
 
 def test_metrics_in_columns_beside_a_column_of_models_are_stacked_as_advised():

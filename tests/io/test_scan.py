@@ -93,6 +93,7 @@ def test_a_file_or_a_folder(tmp_path, batch_size, folder):
     if folder:
         for i, rows in enumerate(np.array_split(np.arange(len(whole)), 3)):
             whole.iloc[rows].to_parquet(tmp_path / f"{i}.parquet", index=False)
+        (tmp_path / "notes.txt").write_text("no Parquet file")
     path = tmp_path if folder else tmp_path / "log.parquet"
     if not folder:
         whole.to_parquet(path, index=False, row_group_size=111)

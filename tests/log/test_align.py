@@ -79,3 +79,6 @@ def test_datasets_in_any_order(whole):
     lazily = cvstats.compare(*(log.chunk() for log in logs)).compute()
     xr.testing.assert_allclose(lazily[list(wanted)], wanted, rtol=1e-9)
     xr.testing.assert_allclose(cvstats.difference(*logs), whole(one - one**2), rtol=1e-12)
+    for log in logs:
+        log["x"].attrs["units"] = "K"
+    assert cvstats.difference(*logs)["x"].attrs["units"] == "K"

@@ -106,7 +106,8 @@ def test_a_loss_takes_the_same_probabilities_from_a_file_and_its_predictions(tab
     predictions = cvstats.read_predictions(laid)
     again = cvstats.losses(predictions, loss=loss, **options)
     pd.testing.assert_frame_equal(log, again, check_names=False)
-    with pytest.raises(LogError, match="threshold= applies to the probability of one class"):
+    words = "threshold= applies to the probability of one class.* Pass positive='low' with it"
+    with pytest.raises(LogError, match=words):
         cvstats.losses(predictions, loss="zero_one", threshold=0.3)
 
 
