@@ -590,7 +590,9 @@ def unstable_differences(facts: LogFacts) -> Iterator[Finding]:
         if facts.recommended[0] == "out_of_source" or takes_two_ways(facts.log):
             return
         unstable = find_unstable(pairs)
-        if unstable is None:
+        depend = ("depends", "depend")
+        if unstable is None:  # one partition, which only shows that models are similar
+            depend = ("may depend", "may depend")
             if wald.problem(facts.design) is not None:
                 return
             caution = wald.run(pairs).caution
@@ -604,11 +606,11 @@ def unstable_differences(facts: LogFacts) -> Iterator[Finding]:
         many = int(found.sum())
         names = f"between {facts.name_model(one)} and {facts.name_model(two)}"
         if number == 1:
-            what = f"the difference {names} depends"
+            what = f"the difference {names} {depend[0]}"
         elif many == 1:
-            what = f"1 of the {number:,} differences, the one {names}, depends"
+            what = f"1 of the {number:,} differences, the one {names}, {depend[0]}"
         else:
-            what = f"{many:,} of the {number:,} differences, such as the one {names}, depend"
+            what = f"{many:,} of the {number:,} differences, such as the one {names}, {depend[1]}"
         yield Finding(many, facts={"differences": what})
 
 
