@@ -102,6 +102,8 @@ def verdicts():
     several = table.groupby("population")["plan"].transform("nunique") > 1
     short = table["plan"].str.extract(r"^(\w+)")[0].str.replace("_", " ")
     contest = table["population"] + (", " + short).where(several, "")
+    sizes = table.groupby(contest)["n"].transform("nunique") > 1
+    contest += (" (" + table["n"].astype(str) + ")").where(sizes, "")
     return table.assign(population=contest, name=table["method"])
 
 

@@ -39,6 +39,7 @@ PLANS: dict[str, tuple[Callable[[int], Plan] | None, tuple[Question, ...]]] = {
     "10-fold": (
         lambda seed: plans.k_fold(10, rng=seed),
         (
+            ask("compare", "trained"),
             ask("compare", "trained", method="wald"),
             ask("compare", "expected", method="corrected_t"),
             ask("compare", "trained", method="union"),
@@ -299,7 +300,7 @@ def list_matches() -> list[Match]:
     """Every match of the study."""
     matches = []
     for name in ("zero or mean", "extra feature", "soft thresholds", "one feature each"):
-        matches += [Match(name, n, "10-fold", 4000) for n in (100, 1000)]
+        matches += [Match(name, n, "10-fold", 4000) for n in (50, 100, 1000)]
         matches += [Match(name, 10_000, "10-fold", 1000, 50)]
         matches += [
             Match(name, 100, "5 x 10-fold", 2000),

@@ -304,6 +304,8 @@ def summarize(cell: Trial, found: Mapping[str, Array]) -> list[dict[str, Any]]:
 def list_trials() -> list[Trial]:
     """Every contest whose verdict is asked."""
     return [
+        Trial("one feature each", 50, "10-fold", 1000, 250),
+        Trial("extra feature", 50, "10-fold", 1000, 250),
         Trial("one feature each", 100, "10-fold", 1000, 250),
         Trial("one feature each", 100, "5 x 10-fold", 1000, 250),
         Trial("extra feature", 100, "5 x 10-fold", 1000, 250),
