@@ -365,6 +365,7 @@ def name_estimate(facts: Mapping[Any, Any], first: str) -> str:
     if "difference between groups" in str(target):
         what = f"difference between groups{groups and f' ({groups})'} in {what}"
     if first == "difference" or str(target).startswith("difference of two models"):
+        what = what.replace("difference between", "differences between", 1)
         what = f"difference in {what}" if model is None else f"difference from {model} in {what}"
     return what
 

@@ -228,7 +228,7 @@ def test_sentences_name_differences_and_the_number_of_sources():
         "a minus b: difference in mean absolute error = ": points.cvci.difference().cvci.interval(),
         "a: difference from b in mean absolute error = ": from_b.cvci.interval(),
         "a: difference between groups (f - m) in mean absolute error = ": groups.cvci.interval(),
-        "a minus b: difference in difference between groups in absolute error = ": (
+        "a minus b: difference in differences between groups in absolute error = ": (
             groups.cvci.compare()
         ),
     }
