@@ -31,7 +31,6 @@ BREAKS = {
     "ar1 0.6": "independent",
     "ar1 0.9": "independent",
     "neighbours": "relatively stable",
-    "ten neighbours": "relatively stable",
     "forecasts": "independent",
 }
 """Populations in which something fails that a guarantee asks for, and the word that says so."""
