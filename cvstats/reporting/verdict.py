@@ -224,7 +224,7 @@ class Verdict:
         weights = area_weights(losses, self.dims)
         cells = losses if weights is None else losses.weighted(weights)
         mean = cells.mean([d for d in losses.dims if str(d) in self.dims], keep_attrs=True)
-        mean.attrs[AVERAGED] = list(map(str, self.dims))
+        mean.attrs = {**mean.attrs, AVERAGED: list(map(str, self.dims))}
         found = Verdict(LogFacts(mean, self.facts.missing), self.alpha, self.seed, self.method)
         if self.attempt("Mean over the cells", lambda: found.intervals) is None:
             return None

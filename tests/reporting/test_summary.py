@@ -236,7 +236,7 @@ def test_scores_in_the_place_of_losses_are_said_first():
     assert "scores instead of losses" not in (2 * lazy).cvci.summary().cautions
 
 
-FORMS = [lambda log: log, lambda log: log.to_dataset("model"), lambda log: log.chunk(lat=2)]
+FORMS = [lambda log: log, lambda log: log.to_dataset("model"), lambda log: log.chunk(point=50)]
 
 
 @pytest.mark.parametrize("form", FORMS, ids=["array", "dataset", "dask"])
@@ -250,6 +250,15 @@ def test_a_mean_over_cells_is_widened_if_the_models_are_similar_in_the_cells(for
     assert "refit_corrected" not in first
     assert "using refit_corrected because" in second
     assert "41% wider than with wald" in second
+
+
+@pytest.mark.parametrize("form", FORMS, ids=["array", "dataset", "dask"])
+@pytest.mark.parametrize("dims", [("lat", "lon"), ("x", "y")])
+def test_a_mean_over_cells_leaves_the_attrs_of_the_log(form, dims):
+    log = form(grid(dims=("lat", "lon")).rename(dict(zip(("lat", "lon"), dims, strict=True))))
+    log.attrs = {"loss": "mse"}
+    assert log.cvci.summary().sentences[0].startswith("Averaged over 20 cells")
+    assert log.attrs == {"loss": "mse"}
 
 
 def test_cells_of_a_grid_are_counted():
