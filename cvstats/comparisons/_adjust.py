@@ -4,9 +4,10 @@ Max-t adjusts tests and intervals by the largest statistic of their joint distri
 
 The standard errors of all differences determine the covariance A of the models' means, up to a part
 that cancels in differences: ``se_ij^2 = A_ii + A_jj - 2 A_ij``. Draws g of N(0, A) then give the
-distribution of any maximum of ``(g_i - g_j) / se_ij`` (Hothorn, Bretz and Westfall 2008). If some
-standard errors were widened or clamped, no covariance may have them all; then Šidák's adjustment is
-used, which holds for any correlation of the statistics.
+distribution of any maximum of ``(g_i - g_j) / se_ij`` (Hothorn, Bretz and Westfall 2008). Standard
+errors that are widened for similar models are bounds: their statistics become smaller, but the
+draws are those of the errors before. If some standard errors were clamped, no covariance may have
+them all; then Šidák's adjustment is used, which holds for any correlation of the statistics.
 
 The standard errors are estimated from n points, so a statistic follows Student's t with n - 1
 degrees of freedom rather than the normal distribution. This matters little for one statistic but

@@ -305,10 +305,11 @@ def compare(
     over repetitions, with n the number of points.
 
     ``"max-t"`` draws the models' means from the normal distribution with the standard errors of
-    all differences, and compares each statistic with the largest statistic of each draw, which is
-    transformed to Student's t with the degrees of freedom of the method (n - 1 if it uses the
-    normal distribution, as its standard errors are still estimates). With fewer degrees of freedom
-    than twice the number of models, such as few groups, limits are Šidák's if those are wider.
+    all differences (before those of similar models are widened), and compares each statistic with
+    the largest statistic of each draw, which is transformed to Student's t with the degrees of
+    freedom of the method (n - 1 if it uses the normal distribution, as its standard errors are
+    still estimates). With fewer degrees of freedom than twice the number of models, such as few
+    groups, limits are Šidák's if those are wider.
     ``p_adjusted <= alpha`` if and only if the interval excludes 0. With many models, few points and
     skewed differences, too many differences are still significant; ``caution`` then contains
     ``too many models``. ``"holm"``, ``"bonferroni"`` and ``"bh"`` adjust ``p_value``, which is that
@@ -464,8 +465,11 @@ def compute_comparison(
         result = result.add_caution(Caution.DISCORDANT_FEW, found.few)
     if adjust == "max-t" and len((pairs := log.pair_numbers())[0]) > 1:
         everything = log.with_all_pairs()
-        if log.values.width < everything.values.width:
-            base = difference_interval(everything, method, options, alpha)
+        # The wider errors of similar models are bounds, not those of a joint distribution.
+        plain = method is None and base.attrs["interval_method"] == "wald" and not log.design.metric
+        wider = plain and base.has_caution(Caution.UNSTABLE_DIFFERENCE).any()
+        if wider or log.values.width < everything.values.width:
+            base = difference_interval(everything, "wald" if plain else method, options, alpha)
             found = find_discordance(everything, base)
             if found is not None and method is None:
                 base = widen_few(base, found)

@@ -19,16 +19,16 @@ from cvstats.log.read import read
 RNG = np.random.default_rng(29)
 
 
-def models(n=60, k=4, names="abcd", step=0.1, repetitions=1):
+def models(n=60, k=4, names="abcd", step=0.1, repetitions=1, rng=RNG):
     """A frame of losses that models share in part; folds differ in level."""
     rep = np.repeat(np.arange(repetitions), n)
     row = np.tile(np.arange(n), repetitions)
     index = pd.MultiIndex.from_arrays(
         [rep, (row + rep) % k, row], names=["repetition", "fold", "point"]
     )
-    shared = RNG.gamma(2.0, size=len(index)) + (row % k)
+    shared = rng.gamma(2.0, size=len(index)) + (row % k)
     return pd.DataFrame(
-        {name: shared + RNG.normal(step * j, 1, len(index)) for j, name in enumerate(names)}, index
+        {name: shared + rng.normal(step * j, 1, len(index)) for j, name in enumerate(names)}, index
     )
 
 
@@ -128,8 +128,8 @@ def test_few_points_screen_later():
 @given(st.integers(3, 6), st.integers(0, 10_000), st.sampled_from([0.01, 0.05, 0.2]))
 def test_ranks_by_their_definition(m, seed, alpha):
     rng = np.random.default_rng(seed)
-    frame = models(names="abcdef"[:m]) + rng.normal(0, 1, m)
-    table = frame.cvci.best_set(center="global", alpha=alpha, n_draws=2_000, rng=seed)
+    frame = models(names="abcdef"[:m], rng=rng) + rng.normal(0, 1, m)
+    table = frame.cvci.best_set(center="global", alpha=alpha, n_draws=20_000, rng=seed)
     pairs = frame.cvci.compare(adjust="max-t", alpha=alpha, n_draws=100_000, rng=0)
     clear = (pairs["p_adjusted"] - alpha).abs() > 0.03  # else the draws decide
     better = np.zeros((m, m), dtype=bool)
