@@ -80,10 +80,9 @@ from cvstats.reporting.sentences import (
     describe_verdict,
     join_words,
     name_sources,
-    quote_names,
     split_log,
 )
-from cvstats.reporting.verdict import Cell, Verdict, name_difference, read_scale
+from cvstats.reporting.verdict import Cell, Verdict, name_difference, quote_names, read_scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -815,7 +814,7 @@ def make_intervals_section(report: Report, verdict: Verdict) -> Section:
             tips=partial(list_row_tips, ranked, 1) if rows <= MANY else tuple,
         )  # fmt: skip
         order = verdict.order[0].tolist()
-        section.say("all_models", names=", ".join(quote_names([verdict.names[j] for j in order])))
+        section.say("all_models", names=", ".join(verdict.quoted[j] for j in order))
         return section
     report.draw(
         section, "intervals", partial(draw_intervals, verdict=verdict),
@@ -876,8 +875,8 @@ def make_maps_section(report: Report, verdict: Verdict) -> Section:
             report.draw(
                 section, what, partial(draw_map, verdict=verdict, what=what, at=labels),
                 height=3.2, crop=True, tips=partial(list_cell_tips, verdict, labels),
-                at=f" at {where}" if where else "", names=verdict.names,
-                model=verdict.names[most_often_best(verdict)],
+                at=f" at {where}" if where else "", names=verdict.quoted,
+                model=verdict.quoted[most_often_best(verdict)],
             )  # fmt: skip
     if len(slices) > MOST_MAPS:
         section.say("some_maps", most=MOST_MAPS, number=len(slices))
@@ -902,20 +901,20 @@ def make_best_section(report: Report, verdict: Verdict) -> Section:
         index=pd.Index([verdict.names[j] for j in order], name="model"),
     )
     section.paragraphs.append(f"{count_best(verdict)} {say('sentences.comparisons', verdict)}")
-    caption = say("tables.from_best", verdict, name=verdict.names[best])
+    caption = say("tables.from_best", verdict, name=verdict.quoted[best])
     section.parts.append(to_grid(table, caption, [*map(str, table)], most=TOP))
     return section
 
 
 def count_best(verdict: Verdict) -> str:
     """Count the models that are not significantly worse than any other."""
-    tied = list(compress(verdict.names, verdict.tied[0]))
+    tied = list(compress(verdict.quoted, verdict.tied[0]))
     kept, models = len(tied), len(verdict.models)
     all_kept = kept == models
     return say(
         "sentences.best_models", verdict,
         some=f"Any of the {models:,}" if all_kept else f"{kept:,} of {models:,}",
-        names=f": {join_words(quote_names(tied))}" if len(tied) <= FEW_MODELS else "",
+        names=f": {join_words(tied)}" if len(tied) <= FEW_MODELS else "",
         others="" if all_kept else say("sentences.no_better"),
     )  # fmt: skip
 

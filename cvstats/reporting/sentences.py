@@ -126,24 +126,15 @@ def join_words(words: Sequence[str]) -> str:
 
 def list_names(names: Sequence[str]) -> str:
     """List some names, and count the others."""
-    shown = quote_names(names)
+    shown = list(names)
     if len(names) > NAMED:
         shown[NAMED - 1 :] = [f"{len(names) - NAMED + 1:,} more"]
     return join_words(shown)
 
 
-def quote_names(names: Sequence[str]) -> list[str]:
-    """Quote the names of a list that contain commas, such as those of candidates of a search."""
-    quoted = list(names)
-    for at, name in enumerate(names):
-        if len(names) > 1 and ", " in name:
-            quoted[at] = f"'{name}'"
-    return quoted
-
-
 def count_further_models(verdict: Verdict) -> str:
     """Count the differences that are not named."""
-    rest = len(verdict.names) - NAMED
+    rest = len(verdict.models) - NAMED
     verb = "is" if rest == 1 else "are"
     return f"; {rest:,} more {verb} in the table of interval()" if rest > 0 else ""
 
@@ -547,7 +538,7 @@ def best_is_constant(verdict: Verdict) -> bool:
 def describe_cell(verdict: Verdict, before: str) -> list[str]:
     """Describe the verdict of the only cell, and then the error of its best model."""
     scale, best = verdict.scale, int(verdict.best[0])
-    name = verdict.names[best]
+    name = verdict.quoted[best]
     row = {column: float(verdict.spread(column)[0, best]) for column in NUMBERS}
     alone, contrasts = len(verdict.models) == 1, "kind" in verdict.facts.attrs
     lead = "" if alone or contrasts else describe_lead(verdict)
@@ -673,7 +664,7 @@ def describe_targets(verdict: Verdict) -> list[str]:
         which = [k for k in (0, 1) if sides[k][cell, model]]
         where = f" at {verdict.cell_names()[cell]}" if len(verdict.cells) > 1 else ""
         value = scale.value(estimate[cell, model], decimals)
-        found = f"the {scale.name} of {verdict.names[model]}{where} is {value}"
+        found = f"the {scale.name} of {verdict.quoted[model]}{where} is {value}"
         if np.isnan(lower[cell, model] + upper[cell, model]):
             sentences.append(f"{found}, without an interval")
             continue
@@ -697,14 +688,14 @@ def describe_contrasts(verdict: Verdict) -> str:
     scale, estimate = verdict.scale, verdict.estimate[0]
     decimals = count_decimals(pd.DataFrame({"estimate": estimate, **each}))
     words = []
-    for at, name in enumerate(verdict.names[:NAMED]):
+    for at, name in enumerate(verdict.quoted[:NAMED]):
         ends = scale.range(each["lower"][at], each["upper"][at], decimals, of_values=True)
         value = scale.value(estimate[at], decimals) + scale.unit_words
         words.append(f"{value} for {name} ({verdict.level} interval {ends})")
     more = count_further_models(verdict)
     text = f"the {scale.name} is {join_words(words)}{more}."
     pairs = verdict.pairs
-    if pairs is None or len(verdict.names) != 2:
+    if pairs is None or len(verdict.models) != 2:
         return text
     decimals = count_decimals(result_frame(verdict.comparison))
     lower, upper = pairs.lower[0, 0, 1], pairs.upper[0, 0, 1]
@@ -720,7 +711,7 @@ def describe_contrasts(verdict: Verdict) -> str:
 def describe_lead(verdict: Verdict) -> str:
     """Describe which model is best, by how much, and whether this is significant."""
     models, best, scale = len(verdict.models), int(verdict.best[0]), verdict.scale
-    name = verdict.names[best]
+    name = verdict.quoted[best]
     most, more = ("highest", "higher") if scale.larger else ("lowest", "lower")
     pairs = verdict.pairs
     if pairs is None:
@@ -736,7 +727,7 @@ def describe_lead(verdict: Verdict) -> str:
     )
     sure = f"({verdict.level} interval {limits}{describe_p(verdict, best, rival)}"
     sure += f"{describe_width(verdict, best, rival)})"
-    other = verdict.names[rival]
+    other = verdict.quoted[rival]
     if pairs.narrow[0, best, rival] and pairs.lower[0, best, rival] > 0:
         cautions = narrow_cautions(verdict.comparison)
         return (
@@ -748,7 +739,7 @@ def describe_lead(verdict: Verdict) -> str:
     if abs(pairs.lead[0, best, rival]) <= noise:
         return describe_draw(verdict, rival, others, f"The difference is {lead} {sure}.")
     if not pairs.clear[0, best, rival]:
-        beaten = [verdict.names[j] for j in others if j not in tied and j != rival]
+        beaten = [verdict.quoted[j] for j in others if j not in tied and j != rival]
         chance = f"is not statistically significant {sure}{name_worse(beaten)}."
         if models == 2:
             text = f"{name} has a {more} {scale.name} than {other}"
@@ -760,7 +751,7 @@ def describe_lead(verdict: Verdict) -> str:
             )
         among = f"{name} has the {most} {scale.name} of {models:,} models, but "
         if len(tied) > 1:
-            names = list_names([verdict.names[j] for j in tied])
+            names = list_names([verdict.quoted[j] for j in tied])
             among += f"is not significantly better than {names}: "
         return f"{among}its advantage of {lead} over {other} {chance}"
     if models == 2:
@@ -775,11 +766,11 @@ def describe_draw(verdict: Verdict, rival: int, others: list[int], sure: str) ->
     """Describe two best models with equal error, and list others not significantly worse."""
     models, best, scale = len(verdict.models), int(verdict.best[0]), verdict.scale
     most = "highest" if scale.larger else "lowest"
-    who = list_names([verdict.names[best], verdict.names[rival]])
+    who = list_names([verdict.quoted[best], verdict.quoted[rival]])
     if models == 2:
         return f"{who} have the same {scale.name}. {sure}"
-    tied = [verdict.names[j] for j in others if verdict.tied[0, j] and j != rival]
-    clear = [verdict.names[j] for j in others if not verdict.tied[0, j] and j != rival]
+    tied = [verdict.quoted[j] for j in others if verdict.tied[0, j] and j != rival]
+    clear = [verdict.quoted[j] for j in others if not verdict.tied[0, j] and j != rival]
     rest = name_worse(tied, "not ") + name_worse(clear)
     return f"{who} share the {most} {scale.name} of {models:,} models{rest}. {sure}"
 
@@ -820,7 +811,7 @@ def describe_winners(verdict: Verdict) -> list[str]:
         return describe_signs(verdict)
     where = f"{len(verdict.cells):,} cells ({join_words(verdict.dims)})"
     wins = np.bincount(verdict.best, minlength=len(verdict.models))
-    names = verdict.names
+    names = verdict.quoted
     most = "highest" if verdict.scale.larger else "lowest"
     name = verdict.scale.name
     if verdict.pairs is None:
@@ -872,7 +863,7 @@ def describe_signs(verdict: Verdict) -> list[str]:
     below, above = signs[::-1] if verdict.scale.larger else signs
     words = [
         f"below 0 in {low:,} and above 0 in {high:,} for {name}"
-        for low, high, name in zip(below, above, verdict.names[:NAMED], strict=False)
+        for low, high, name in zip(below, above, verdict.quoted[:NAMED], strict=False)
     ]
     more = count_further_models(verdict)
     return [
@@ -899,8 +890,8 @@ def describe_median_lead(verdict: Verdict, one: int, two: int) -> str:
     size = scale.difference(abs(middle), decimals) + scale.unit_words
     more = "higher" if scale.larger == (middle > 0) else "lower"
     return (
-        f"In the median cell the {scale.name} of {verdict.names[one]} is {size} {more} than that "
-        f"of {verdict.names[two]}"
+        f"In the median cell the {scale.name} of {verdict.quoted[one]} is {size} {more} than that "
+        f"of {verdict.quoted[two]}"
     )
 
 
@@ -914,7 +905,7 @@ def describe_range(verdict: Verdict) -> list[str]:
     half = (verdict.spread("upper") - verdict.spread("lower"))[:, 0] / 2
     width = scale.difference(float(np.nanmedian(half)), decimals)
     return [
-        f"The {scale.name} of {verdict.names[0]} ranges from {low} to {high}{scale.unit_words} "
+        f"The {scale.name} of {verdict.quoted[0]} ranges from {low} to {high}{scale.unit_words} "
         f"over {len(estimate):,} cells ({join_words(verdict.dims)}), and is {middle} in the "
         "median cell.",
         f"The {verdict.level} interval of the median cell is ±{width}; each "

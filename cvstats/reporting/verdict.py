@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import repeat
@@ -380,6 +380,11 @@ class Verdict:
         return write_labels(index, self.facts.write_model)[0]
 
     @cached_property
+    def quoted(self) -> list[str]:
+        """The models in sentences."""
+        return quote_names(self.names)
+
+    @cached_property
     def cells(self) -> list[Cell]:
         """The cells that have losses."""
         return list(dict.fromkeys(self.cell_labels(self.frame)))
@@ -432,8 +437,10 @@ class Verdict:
 
     def cell_labels(self, table: pd.DataFrame) -> list[Cell]:
         """List the labels of the cells of a table's rows."""
+        if not self.dims:
+            return [()] * len(table)
         levels = [table.index.get_level_values(name).tolist() for name in self.dims]
-        return list(zip(*levels, strict=True)) if levels else [()] * len(table)
+        return list(zip(*levels, strict=True))
 
     # --- numbers, by cell and model ---------------------------------------------------------------
 
@@ -488,9 +495,8 @@ class Verdict:
         lead, lower, upper, p = np.full((4, *shape), np.nan)
         found = Pairs(lead, lower, upper, p, np.zeros(shape, dtype=bool))
         tests = "p_adjusted" if "p_adjusted" in table else "p_value"
-        lead, lower, upper, p = (
-            table[name].to_numpy(dtype=float) for name in ("difference", "lower", "upper", tests)
-        )
+        numbers = table[["difference", "lower", "upper", tests]].to_numpy(dtype=float)
+        lead, lower, upper, p = numbers.T
         found.lead[c, i, j], found.lead[c, j, i] = -lead, lead
         found.lower[c, i, j], found.lower[c, j, i] = -upper, lower
         found.upper[c, i, j], found.upper[c, j, i] = -lower, upper
@@ -523,6 +529,15 @@ class Verdict:
         tied: MaskArray = known & ~self.pairs.clear.any(axis=1)  # not where NaN
         tied[np.arange(len(self.cells)), self.best] = True
         return tied
+
+
+def quote_names(names: Sequence[str]) -> list[str]:
+    """Quote names that contain commas, such as those of candidates of a search."""
+    quoted = list(names)
+    for at, name in enumerate(names):
+        if ", " in name:
+            quoted[at] = f"'{name}'"
+    return quoted
 
 
 def split_alpha(alpha: float, tests: int) -> float:

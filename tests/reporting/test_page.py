@@ -774,7 +774,7 @@ def judged(log):
 def tied(n):
     names = [f"m{k}" for k in range(n)]
     return SimpleNamespace(
-        names=names, models=names, tied=np.full((1, n), True), level="95%", scale=Scale("loss")
+        quoted=names, models=names, tied=np.full((1, n), True), level="95%", scale=Scale("loss")
     )
 
 

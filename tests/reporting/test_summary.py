@@ -515,15 +515,18 @@ def test_up_to_four_models_are_named(models, words):
     assert list_names([f"m{k}" for k in range(models)]) == words
 
 
-def test_names_with_commas_are_quoted_in_lists():
-    """Candidates of a search are named by several parameters."""
+def test_names_with_commas_are_quoted_everywhere():
+    """Candidates of a search are named by several parameters; alone they were not quoted."""
     draws = np.random.default_rng(0).random((60, 2))
     losses = pd.DataFrame(draws[:, [0, 0, 0]] + draws[:, [1]] * [0, 0, 1])
     losses.columns = ["C=1, gamma=1", "C=1, gamma=2", "C=2, gamma=1"]
     losses.index.name = "point"
     first, second, third = losses.columns
-    words = f"'{first}' and '{second}' share the lowest mean loss of 3 models; {third} is "
+    words = f"'{first}' and '{second}' share the lowest mean loss of 3 models; '{third}' is "
     assert losses.cvci.summary().sentences[0].startswith(words)
+    words = " ".join(losses[[second, third]].cvci.summary().sentences)
+    assert words.startswith(f"'{second}' is better than '{third}': its mean loss is lower by ")
+    assert f"The mean loss of '{second}' is " in words
     names = dict(list_facts(LogFacts(losses)))["models (3)"]
     assert names == f"'{first}', '{second}', '{third}'"
 
