@@ -73,9 +73,10 @@ def close(ours, exact, rows, power=1, tolerance=1e-12):
     if not math.isfinite(float(exact)):
         return float(ours) == float(exact) or (math.isnan(ours) and math.isnan(float(exact)))
     unit = spread(rows)
-    level = float(max(abs(row.loss) for row in rows))
-    allowed = tolerance * unit**power + 16 * np.finfo(float).eps * level * unit ** (power - 1) if (
-        power) else tolerance  # fmt: skip
+    known = 16 * np.finfo(float).eps * float(max(abs(row.loss) for row in rows))
+    allowed = tolerance
+    if power:  # losses that are all equal have squares too, of what they are known to
+        allowed = tolerance * unit**power + known * max(unit, known) ** (power - 1)
     return abs(Fraction(float(ours)) - Fraction(exact)) <= allowed
 
 
