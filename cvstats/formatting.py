@@ -887,6 +887,7 @@ def to_score(result: Result, metric: str, orientation: str, facts: Mapping[Any, 
         target = str(facts["target"])
         named = facts["loss"] in target
         target = target.replace(facts["loss"], words) if named else LOSS_WORDS.sub(words, target)
+        target = target.replace("average average", "average")  # of average precision
         found.attrs["target"] = target.replace("smallest", "largest")
     if isinstance(found, pd.DataFrame) and "model" in found.index.names:
         found = found.rename(index={facts.get("loss"): metric}, level="model")  # of one column

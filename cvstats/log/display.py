@@ -126,7 +126,9 @@ def describe_scale(frame: pd.DataFrame) -> str:
         return ""
     parts = facts["metrics"].values() if several else [facts]
     names = [str(part.get("loss")) for part in parts if part.get("orientation") in TURNED]
-    return f"loss: {', '.join(names)} (cvstats.as_scores converts it)" if names else ""
+    return (
+        f"loss: {', '.join(dict.fromkeys(names))} (cvstats.as_scores converts it)" if names else ""
+    )
 
 
 def describe_difference(frame: pd.DataFrame) -> str:

@@ -68,7 +68,7 @@ def describe_basis(verdict: Verdict) -> str:
         size = whole.get("n_test", 1.0)  # 1 if only their share of the points is known
         each = f" of {'' if size == int(size) else 'about '}{size:,.0f} points" * (size > 1)
         return f"{whole['n_splits']:,.0f} test sets{each}"
-    if method == "holdout":
+    if method == "holdout" or whole.get("n_folds") == 1:
         return f"{OF_TEST_SET} {points}" + (f", evaluated {times:,} times" if times > 1 else "")
     if method in ("wald", "refit_corrected") and points and "n_folds" in whole:
         alone = whole["n_folds"] == whole.get("n_points")
@@ -95,7 +95,8 @@ def describe_target(verdict: Verdict, attrs: Mapping[Any, Any]) -> str:
     if name.startswith(DIFFERENCE_IN):  # the target says so itself
         name = name.removeprefix(DIFFERENCE_IN).partition(" (")[0]
     if isinstance(attrs.get("metric"), str) and not LOSS_WORDS.search(target):
-        return target.replace(attrs["loss"], name.removeprefix("mean "))
+        target = target.replace(attrs["loss"], name.removeprefix("mean "))
+        return target.replace("average average", "average")  # of average precision
     if verdict.scale.orientation == "error":
         target = target.replace("risk", "error").replace("mean loss", name)
         return re.sub(r"expected loss\b", f"expected {name.removeprefix('mean ')}", target)
@@ -104,7 +105,7 @@ def describe_target(verdict: Verdict, attrs: Mapping[Any, Any]) -> str:
 
 def name_sources(text: str, attrs: Mapping[Any, Any]) -> str:
     """Call groups that are sources by that name; a contrast remains one between groups."""
-    return re.sub("(?<!between )groups", "sources", text) if attrs.get("by") == "source" else text
+    return re.sub("(?<!between )group", "source", text) if attrs.get("by") == "source" else text
 
 
 def write_p_value(p: float, alpha: float) -> str:
@@ -825,7 +826,8 @@ def describe_winners(verdict: Verdict) -> list[str]:
     alone = several & (verdict.tied.sum(axis=1) == 1)
     clear = np.bincount(verdict.best[alone], minlength=len(names))
     chance = (
-        f"adjusted for {verdict.n_tests:,} comparisons{describe_switches(verdict, 'comparison')}"
+        f"adjusted for {verdict.n_tests:,} comparison{'s' * (verdict.n_tests > 1)}"
+        f"{describe_switches(verdict, 'comparison')}"
     )
     basis = f"each cell was measured on {describe_basis(verdict)}"
     if len(names) == 2:
@@ -834,8 +836,9 @@ def describe_winners(verdict: Verdict) -> list[str]:
         wins = np.array([(ahead > noise).sum(), (ahead < -noise).sum()])
         one, two = (int(j) for j in np.argsort(-wins, kind="stable"))
         more = "higher" if verdict.scale.larger else "lower"
+        both = f"{several.sum():,} cells ({join_words(verdict.dims)})"
         return [
-            f"{names[one]} has the {more} {name} in {wins[one]:,} of {where}, and {names[two]} in "
+            f"{names[one]} has the {more} {name} in {wins[one]:,} of {both}, and {names[two]} in "
             f"{wins[two]:,}; {names[one]} is significantly better in "
             f"{name_cells(verdict, alone, one)}, and {names[two]} in "
             f"{name_cells(verdict, alone, two)}, {chance}.",
@@ -923,7 +926,7 @@ def describe_scope(verdict: Verdict) -> str:
     tied = several and bool((verdict.tied.sum(axis=1) > 1).any())
     more = f"; they would narrow with more {unit}" if tied else ""
     target = describe_target(verdict, verdict.attrs)
-    if verdict.comparison is not None:
+    if verdict.comparison is not None and verdict.scale.target is None:
         switches = verdict.switches["comparison"]
         others = {}
         for used in switches or [verdict.comparison]:

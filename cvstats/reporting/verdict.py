@@ -129,8 +129,8 @@ class Verdict:
 
     def compare_all(self) -> Any:
         """Compare all pairs of models, using another method for pairs whose caution requires it."""
-        if self.n_tests > MOST_TESTS and len(self.cells) > 1:
-            raise LogError(f"{self.n_tests:,} tests are too many to report.")
+        if not 0 < self.n_tests <= MOST_TESTS and len(self.cells) > 1:
+            raise LogError(f"{self.n_tests:,} tests cannot be reported.")
         joint = None  # by max-t, if its cautions require another method
         if len(self.models) > 2 and len(self.cells) == 1 and not self.against_best:
             options = {"method": self.method, "adjust": "max-t", "rng": self.seed}
@@ -217,6 +217,8 @@ class Verdict:
         known = self.intervals["estimate"].notnull()
         models = [dim for dim in known.dims if dim not in self.dims]
         shared = (known | ~known.any(self.dims)).all(models)
+        if not shared.any():
+            return None
         if (known.any(models) > shared).any():  # each model's mean is over the same cells
             losses = losses.where(shared)
         if self.facts.missing == "drop":
@@ -251,8 +253,9 @@ class Verdict:
 
     @cached_property
     def n_tests(self) -> int:
-        """Number of differences adjusted for: all pairs in all cells."""
-        return len(self.models) * (len(self.models) - 1) // 2 * len(self.cells)
+        """Number of differences adjusted for: in each cell, all pairs of models with losses."""
+        number = (~np.isnan(self.estimate)).sum(axis=1)
+        return int((number * (number - 1) // 2).sum())
 
     @property
     def has_target(self) -> bool:

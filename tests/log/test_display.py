@@ -158,6 +158,15 @@ def test_a_table_of_losses_made_from_scores_says_so():
             assert "loss:" not in repr(cvstats.as_scores(table))
 
 
+def test_the_note_on_scores_names_each_loss_once():
+    """It was "loss: -net_benefit, -net_benefit, -net_benefit" for three thresholds."""
+    log = cvstats.datasets.load("flights").iloc[:2000]
+    losses = cvstats.losses(
+        log, prediction=["naive_bayes"], loss="net_benefit", threshold=[0.1, 0.2, 0.3]
+    )
+    assert "\nloss: -net_benefit (cvstats.as_scores converts it)" in repr(losses.cvci.interval())
+
+
 def test_every_table_that_says_so_can_be_converted():
     log = cvstats.datasets.load("flights").iloc[:2000]
     losses = cvstats.losses(log, prediction=log.attrs["models"], loss="auc")

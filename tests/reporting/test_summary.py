@@ -173,7 +173,7 @@ def test_a_model_that_diverged_hides_no_difference(size):
         {"model": ["a", "b"], "data": list("xyz")}, ("data", "point", "model"),
     )  # fmt: skip
     words = " ".join(cells.cvci.summary().text.split())
-    assert "a has the lower mean loss in 1 of 3 cells (data), and b in 1;" in words
+    assert "a has the lower mean loss in 1 of 2 cells (data), and b in 1;" in words
     assert "; a is significantly better in 1 (data=y), and b in 1 (data=x), adj" in words
 
 
@@ -876,3 +876,83 @@ def test_two_logs_of_one_model_each(container):
     whose = " of model_0 − model_1" if container != "array" else ""
     words = f"The difference in mean loss{whose} is −0.0"
     assert cvstats.difference(one, two).cvci.summary().text.startswith(words)
+
+
+@pytest.mark.parametrize("form", ["array", "dataset", "lazy"])
+@pytest.mark.parametrize("number", [0, 1, 12])
+def test_cells_with_losses_of_one_model_are_not_compared(form, number):
+    """Those cells were counted, and adjusted for: "in 12 of 20 cells, adjusted for 20"."""
+    log = grid()
+    shared = xr.zeros_like(log["lat"] + log["lon"], dtype=bool)
+    shared.to_numpy().ravel()[:number] = True
+    log = log.where(shared | ((log["model"] == "m0") == (log["lat"] < 2)))
+    tests = int(log.cvci.compare()["p_value"].notnull().sum())
+    given = log.to_dataset("model") if form == "dataset" else log
+    if form == "lazy":
+        pytest.importorskip("dask", reason="the extra dask is not installed")
+        given = log.chunk(lat=2)
+    found = cvstats.summary(given).sentences
+    assert tests == number
+    if not number:
+        assert found[0] == (
+            "Among 20 cells (lat and lon), the lowest mean loss is that of m0 in 10 and m1 in 10; "
+            "no test of the differences is available."
+        )
+        return
+    cells, plural = f"{number} cells (lat and lon)", "s" * (number > 1)
+    assert found[0].startswith(f"Averaged over {number} cells (lat and lon, weighted by area), m0")
+    assert f" of {cells}, and m1 in " in found[1]
+    assert found[1].endswith(f", adjusted for {number} comparison{plural}.")
+
+
+def predictions(n=300) -> pd.DataFrame:
+    """Probabilities of two models in five folds of whole sources, each with 25 points."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, n)
+    table = {"y_true": truth, "a": (rng.random(n) + truth) / 2, "b": (rng.random(n) + truth) / 2}
+    return pd.DataFrame(table, pd.MultiIndex.from_arrays(
+        [np.arange(n) // 25 % 5, np.arange(n) // 25, np.arange(n)],
+        names=["fold", "source", "point"],
+    ))  # fmt: skip
+
+
+def test_average_precision_is_not_called_average_average_precision():
+    log = cvstats.losses(predictions().droplevel("source"), prediction=["a", "b"],
+                         loss="average_precision", folds="pool")  # fmt: skip
+    found = str(log.cvci.summary()).replace("\n", " ")
+    assert "are for the average precision of the models trained in this cross-validation" in found
+    for result in (log.cvci.interval(), log.cvci.compare()):
+        assert "average average" not in cvstats.as_scores(result).attrs["target"]
+
+
+def test_targets_of_differences_are_named_only_if_there_are_some():
+    rng = np.random.default_rng(0)
+    parts = {}
+    for repetition in range(4):  # whose folds differ, and in each of them b is shifted
+        part = predictions(240).reset_index()
+        part["source"] = part["point"] // 10
+        part["fold"] = rng.permutation(24)[part["source"]] % 5
+        part["b"] = (part["a"] + 0.3 * rng.normal(size=5)[part["fold"]]).clip(0.01, 0.99)
+        parts[repetition] = part.set_index(["fold", "source", "point"])
+    both = pd.concat(parts, names=["repetition"])
+    for loss, named in (("calibration_intercept", False), ("brier", True)):
+        log = cvstats.losses(both, prediction=["a", "b"], loss=loss)
+        words = " ".join(log.cvci.summary().sentences)
+        assert ("those of differences are for" in words) == named
+
+
+def test_a_group_in_one_fold_is_one_test_set():
+    log = pd.DataFrame(
+        np.random.default_rng(0).random((120, 1)), columns=["a"],
+        index=pd.MultiIndex.from_product([range(2), range(60)], names=["repetition", "point"]),
+    )  # fmt: skip
+    log["fold"] = np.repeat([0, 1], 60)
+    log = log.set_index("fold", append=True)
+    assert "on one test set of 60 points, evaluated 2 times" in " ".join(
+        log.cvci.summary(method="wald").sentences
+    )
+
+
+def test_a_guarantee_names_sources_in_singular_and_plural():
+    page = cvstats.losses(predictions(), prediction=["a", "b"], loss="brier").cvci.report()
+    assert "if they are independent and no source is in both training and test folds" in page
