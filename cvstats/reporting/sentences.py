@@ -105,7 +105,8 @@ def describe_target(verdict: Verdict, attrs: Mapping[Any, Any]) -> str:
 
 def name_sources(text: str, attrs: Mapping[Any, Any]) -> str:
     """Call groups that are sources by that name; a contrast remains one between groups."""
-    return re.sub("(?<!between )group", "source", text) if attrs.get("by") == "source" else text
+    words = r"(?<!between )\bgroup(s?)\b"
+    return re.sub(words, r"source\1", text) if attrs.get("by") == "source" else text
 
 
 def write_p_value(p: float, alpha: float) -> str:

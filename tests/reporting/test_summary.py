@@ -16,7 +16,7 @@ from cvstats.errors import LogError
 from cvstats.facts import LogFacts
 from cvstats.reporting import Summary
 from cvstats.reporting.page import list_facts
-from cvstats.reporting.sentences import list_names, write_p_value
+from cvstats.reporting.sentences import list_names, name_sources, write_p_value
 from cvstats.reporting.verdict import read_scale
 
 
@@ -505,6 +505,13 @@ def test_a_frame_of_dask_is_delayed():
 )  # fmt: skip
 def test_rounding_does_not_carry_p_across_a_limit(p, alpha, words):
     assert write_p_value(p, alpha) == words
+
+
+def test_only_the_words_group_and_groups_become_sources():
+    text = "for a new group of groups, grouped, and a difference between groups"
+    named = "for a new source of sources, grouped, and a difference between groups"
+    assert name_sources(text, {"by": "source"}) == named
+    assert name_sources(text, {"by": "metric"}) == text
 
 
 @pytest.mark.parametrize(
