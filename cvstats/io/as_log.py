@@ -133,6 +133,9 @@ def as_log(
     except TypeError:
         raise unhashable({to: frame[name] for to, name in columns.levels.items()}) from None
     indexed.index.names = [*([] if measure is None else ["metric"]), *columns.levels, *kept]
+    for name in columns.levels.values():
+        if frame[name].dtype == object:
+            refuse_two_types(pd.Index(frame[name].unique()), name)
     made: pd.Series | pd.DataFrame
     if columns.model is not None:
         made = unstack_models(indexed, losses[0], columns.model)
@@ -479,7 +482,24 @@ def factorize_level(labels: pd.Series, level: str) -> Coded:
             raise LogError(f"a label of {level!r} is infinite. Expected names or numbers.")
         if (np.abs(values) < 2**53).all() and (values == np.floor(values)).all():
             names = names.astype(np.int64)
+    refuse_two_types(names, level)
     return codes, names
+
+
+def refuse_two_types(names: pd.Index, level: str) -> None:
+    """Refuse a number that is also a label as text: files of one log may store it as either."""
+    if names.dtype != object:
+        return
+    numbers = {name for name in names if isinstance(name, (int, float, np.number))}
+    text = [name for name in names if isinstance(name, str)]
+    whole = [name for name in text if name.isdecimal() and len(name) < 19]
+    twice = next((name for name in whole if int(name) in numbers), None)
+    if twice is not None:
+        way = "pandas.to_numeric(frame[{0!r}])" if whole == text else "frame[{0!r}].astype(str)"
+        raise LogError(
+            f"{level!r} has the number {int(twice)} and the text {twice!r} as labels. Expected "
+            f"labels of one type. Convert them, as in {way.format(level)}."
+        )
 
 
 def unhashable(labels: Mapping[str, pd.Series]) -> LogError:

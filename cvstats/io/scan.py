@@ -415,6 +415,7 @@ def batches_of(
 ) -> Iterator[tuple[dict[str, Any], Mapping[Hashable, Any]]]:
     """Read the files one by one in batches: Arrow's scan of all would read far ahead."""
     arrow = import_extra("pyarrow.lib", "Parquet")
+    kinds: dict[str, str] = {}
     for file in files:
         with open_file(file.path) as table:
             stored = [name for name in columns.names if name in table.schema_arrow.names]
@@ -424,6 +425,13 @@ def batches_of(
                     f"{os.fspath(file.path)!r} has no column {lost[0]!r}, but "
                     f"{files[0].path.name!r} has one. Expected the same columns in each file."
                 )
+            for name in {*columns.levels.values()} & {*stored}:
+                kind = "text" if "string" in str(table.schema_arrow.field(name).type) else "other"
+                if kinds.setdefault(name, kind) != kind:
+                    raise LogError(
+                        f"{name!r} is text in some files and not in others, such as "
+                        f"{file.path.name!r}. Expected the same type in each file."
+                    )
             attrs = find_attrs(table.metadata, file.path)
             others = [name for name in columns.names if name not in stored]
             keys = {name: pd.Categorical([file.keys[name]]) for name in others}

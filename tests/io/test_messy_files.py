@@ -141,3 +141,51 @@ def test_facts_of_a_fit_are_no_models(tmp_path, name):
     ):
         log = read(tmp_path, text)
     assert log.columns.tolist() == ["ridge", "forest"]
+
+
+LEVEL = pytest.mark.parametrize("level", ["fold", "source", "point", "segment"])
+
+
+@LEVEL
+def test_a_number_is_not_also_a_label_as_text(level):
+    """Folds 1 and "1" were two folds, and a patient was two patients: the interval too narrow."""
+    table = pd.DataFrame({
+        "fold": [0, 1] * 4, "source": [2, 3] * 4, "point": [4, 5, 6, 7] * 2,
+        "segment": [8, 9] * 4, "repetition": [0] * 4 + [1] * 4,
+        "loss": np.arange(8.0), "y_true": 1.0, "y_pred": 2.0,
+    })  # fmt: skip
+    options = {"by": "segment", "loss": "squared_error"}
+    mixed = table.astype({level: object})
+    mixed.loc[4:, level] = mixed.loc[4:, level].astype(str)
+    readers = [lambda frame: cvstats.read_log(frame, **options)]
+    readers += [cvstats.as_log] * (level != "segment")
+    for read in readers:
+        with pytest.raises(LogError, match=rf"^'{level}' has the number \d and the text '\d' as"):
+            read(mixed)
+        again = mixed.assign(**{level: pd.to_numeric(mixed[level])})  # as the message says
+        pd.testing.assert_series_equal(read(again), read(table))
+        read(mixed.assign(**{level: ["a", 1, "b", 2] * 2}))  # these are four labels
+
+
+@LEVEL
+@pytest.mark.parametrize("command", [False, True])
+def test_files_of_one_log_store_a_level_in_the_same_way(tmp_path, capsys, level, command):
+    pytest.importorskip("pyarrow", reason="the extra io is not installed")
+    table = pd.DataFrame({
+        "fold": [0, 1] * 10, "source": np.arange(20) // 2, "point": range(20),
+        "segment": np.arange(20) % 3, "loss": np.arange(20.0),
+    })  # fmt: skip
+    folder = tmp_path / "log"
+    folder.mkdir()
+    table[:10].to_parquet(folder / "a.parquet")
+    later = table[10:].astype({level: str})
+    if level in ("source", "point"):
+        later[level] = table[level].astype(str).to_numpy()[:10]
+    later.to_parquet(folder / "b.parquet")
+    if command:
+        assert main(["interval", str(folder), "--by", "segment", "--loss", "loss"]) == 2
+        assert f"'{level}' has the number " in capsys.readouterr().err
+    else:
+        by = {"by": "segment"} if level == "segment" else {}
+        with pytest.raises(LogError, match=f"^'{level}' is text in some files and not in others"):
+            cvstats.scan_parquet(folder, **by)
