@@ -132,15 +132,16 @@ def add_options(message: str, options: Iterable[str]) -> str:
     """Append the command-line options for the arguments that a message recommends.
 
     Messages are written for Python: ``read_log(path, fold='split')`` or ``log.attrs['n_train'] =
-    90``. A level outside of a call is part of a label, as in ``fold=2, point='a'``, not a
-    recommendation.
+    90``. A level with a value outside of a call is part of a label, as in ``fold=2, point='a'``,
+    not a recommendation.
     """
     named = dict.fromkeys(re.findall(r"\b([a-z_]+)(?:=|'\] = )", message))
     call = "read_log(" in message
+    bare = re.findall(r"\b([a-z_]+)=(?=[ .,;])", message)
     found = [
         f"--{OTHER_NAMES.get(name, name).replace('_', '-')}"
         for name in named
-        if name in options and (call or name not in (*LEVELS, "model"))
+        if name in options and (call or name in bare or name not in (*LEVELS, "model"))
     ]
     return f"{message} On the command line: {', '.join(found)}." if found else message
 

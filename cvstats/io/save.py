@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.errors import LogError, describe_type, spelled
+from cvstats.errors import LogError, describe_type
 from cvstats.io.as_log import Coded, factorize, make_multi_index
 from cvstats.io.paths import SUFFIXES, is_store, one_line, shortened
 from cvstats.io.text import VERSION, Columns, Header, SavedColumns
@@ -77,8 +77,8 @@ def save_log(log: pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset, path: An
     """
     if not isinstance(path, (str, PathLike)):
         raise LogError(
-            f"the path is {spelled(path)}, of type {type(path).__name__}. Expected a string or a "
-            "path, as in save_log(log, 'losses.parquet')."
+            f"the path is {describe_type(path)}. Expected a string or a path, as in "
+            "save_log(log, 'losses.parquet')."
         )
     where = Path(path)
     try:

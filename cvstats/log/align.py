@@ -212,17 +212,24 @@ def match_rows(one: pd.Index, two: pd.Index, common: str = COMMON_ROWS) -> Any:
         return slice(None)
     # A MultiIndex of one level has names, but no name.
     one, two = (index.get_level_values(0) if index.nlevels == 1 else index for index in (one, two))
+    if set(one.names) != set(two.names):
+        both = {*one.names} & {*two.names}
+        apart = [name for name in (*one.names, *two.names) if name not in both]
+        way = f"Drop it, as in log.droplevel({apart[0]!r})."
+        if None in apart:
+            apart.remove(None)
+            way = (
+                f"Put them into the index, as in frame.set_index({apart!r}); or, if both logs have "
+                "the same order, use the index of the other: log.set_axis(other.index)."
+            )
+        raise LogError(
+            f"the logs have different levels: only one of them has {listed(map(repr, apart))}. "
+            f"Expected the same levels in both. {way}"
+        )
     if one.nlevels == 1 and one.name is None:
         raise LogError(
             "two logs without levels cannot be matched row by row. Expected at least a level "
             "'point' that names the evaluations. Type log.rename_axis('point')."
-        )
-    if set(one.names) != set(two.names):
-        both = {*one.names} & {*two.names}
-        apart = [name for name in (*one.names, *two.names) if name not in both]
-        raise LogError(
-            f"the logs have different levels: only one of them has {listed(map(repr, apart))}. "
-            f"Expected the same levels in both. Drop it, as in log.droplevel({apart[0]!r})."
         )
     if isinstance(two, pd.MultiIndex) and one.names != two.names:
         two = two.reorder_levels(list(one.names))
@@ -273,11 +280,12 @@ def unpaired_error(one: pd.Index, two: pd.Index, at: IntArray, common: str) -> L
         if unique and (there >= 0).all():
             row = int((at < 0).argmax())
             folds = one.get_level_values("fold")[row], two.get_level_values("fold")[there[row]]
+            plan = "Evaluate both models with the same plan."
             return LogError(
                 f"the models were evaluated in different folds: {format_label(rest, row)} is in "
                 f"fold {spelled(folds[0])} of the first log but in fold {spelled(folds[1])} of the "
                 f"second. A paired comparison needs the same partition for both models. {EXPECTED} "
-                "Evaluate both models with the same plan."
+                f"{suggest_conversion(one, two, common) or plan}"
             )
     only_one, only_two = np.flatnonzero(at < 0), np.setdiff1d(np.arange(len(two)), at)
     parts = [
@@ -342,10 +350,12 @@ def _(one: Any, two: Any) -> Any:
         two = two.isel({dim: match_labels(one, two, dim, dim in tested)})
     for name in LEVELS:
         if not same_coordinate(one, two, name):
+            mine, yours = (pd.Index(np.ravel(log[name]), name=name) for log in (one, two))
             raise LogError(
                 f"the models were evaluated in different {name}s: the {name!r} coordinates of the "
                 f"two logs differ. A paired comparison needs the same partition for both models. "
-                f"Expected each point to be in the same {name} in both logs."
+                f"Expected each point to be in the same {name} in both logs. "
+                f"{suggest_conversion(mine, yours, COMMON_CELLS)}".rstrip()
             )
     if isinstance(one, xr.Dataset):
         pairs = zip(one.data_vars, two.data_vars, strict=True)

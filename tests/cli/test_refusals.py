@@ -169,6 +169,10 @@ def test_advice_names_options(capsys, files, words, said):
         ("a duplicate: fold=2, point='a'; fold=3, point='b'", ""),
         ("fold=2 has no loss for model='ridge'", ""),
         ("pass X= and y=", ""),
+        (
+            "at fold=2, point='a'. Name the column: repetition= or model= or source=.",
+            "--repetition, --model, --source",
+        ),
         ("as in read_log(path, fold='split', point='id').", "--fold, --point"),
         ("read_log(path, y=y, loss=…) or loss=…", "--loss"),
         ("higher_is_better=True", "--higher-is-better"),

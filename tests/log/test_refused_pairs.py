@@ -121,6 +121,31 @@ def test_a_missing_loss_of_either_log_is_named(form):
     assert both.attrs["n_points"] == 11
 
 
+@pytest.mark.parametrize("form", [lambda log: log, lambda log: listed_coords(log.to_frame("m"))])
+def test_folds_as_numbers_and_as_text(form):
+    """The message was to evaluate both models with the same plan, which they had."""
+    log = one()
+    other = log.rename(index=str, level="fold")
+    way = "Convert both to text, as in log"
+    assert "The labels of 'fold' have the type int" in refused(compare, form(log), form(other))
+    assert way in refused(compare, form(other), form(log))
+    assert way not in refused(compare, form(log), form(other_folds(log)))
+    compare(form(other), form(log.rename(index=str, level="fold")))
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_log_and_plain_rows(first):
+    """It listed a level None, and said to drop the levels of the log."""
+    log = one()
+    frame = log.reset_index()
+    pair = [log, frame[log.name]]
+    words = refused(compare, pair[first], pair[1 - first])
+    assert "only one of them has 'fold', 'point'. Expected" in words
+    assert "as in frame.set_index(['fold', 'point']); or, if both logs have the same order" in words
+    compare(log, frame.set_index(["fold", "point"])[log.name])
+    compare(log, pair[1].set_axis(log.index))
+
+
 def test_a_series_pairs_with_a_frame_of_one_column():
     first, second = k_fold()["a"], k_fold()["b"]
     expected = compare(first, second)
