@@ -22,6 +22,15 @@ from cvstats.core.types import IntArray
 ENOUGH_POINTS = 30
 """Number of points, or of other units, below which the normal approximation is rough."""
 
+FEW_CLUSTERS = 30
+"""With fewer clusters (or labels of either level), skewed means make the interval too narrow.
+
+Unequal clusters count as their degrees of freedom plus one.
+"""
+
+FEW_DF = 2 - 1e-12
+"""Degrees of freedom below which one or two clusters dominate the interval; 2 up to rounding."""
+
 
 class Caution(IntFlag):
     """Limitations of a result, as bits that can be combined.

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import special
 
-from cvstats.core.cautions import Caution
+from cvstats.core.cautions import FEW_CLUSTERS, FEW_DF, Caution
 from cvstats.core.cells import Cells
 from cvstats.core.folds import repetition_level, tally
 from cvstats.core.orientation import TARGET, TURNED, turn
@@ -30,6 +30,7 @@ from cvstats.core.results import (
     OWN_ERROR,
     Result,
     confidence_limits,
+    flag,
     half_widths,
     quantile,
     rescale_limits,
@@ -340,7 +341,8 @@ def find_deviations(variance: FloatArray) -> FloatArray:
 def qualify_contrast(result: Result, log: Log) -> Result:
     """Label an interval as one for a difference between groups, and use Welch's limits.
 
-    Welch's limits are not used if the sampling unit is sources that occur in several groups.
+    If the sampling unit is sources that occur in several groups, those without points of the two
+    groups add nothing to the variance, and are not counted.
     """
     target = f"difference between groups in the {result.attrs['target']}"
     result = replace(result, attrs={**result.attrs, "target": target})
@@ -350,11 +352,21 @@ def qualify_contrast(result: Result, log: Log) -> Result:
     if log.design.by is not None:
         raise DifferentGroups("degrees of freedom are computed for one group at a time.")
     if result.method == "clustered":
-        cells = log.moments(("source", by)) if log.design.has("source") else None
-        if cells is None or len(cells.count) > len(cells.over(("source",)).count):
+        if not log.design.has("source"):
             return result
+        cells = log.moments(("source", by))
         each = (cells.count[:, None] * (cells.mean - cells.over(()).mean)) ** 2
-        count = np.ones(len(cells.count))
+        sources = cells.codes[:, 0]
+        number = int(sources.max()) + 1
+        if len(sources) > len(np.unique(sources)):
+            squares = np.zeros((number, each.shape[1]))
+            np.add.at(squares, sources, each)
+            used = (squares > 1e-20 * squares.max(axis=0)).sum(
+                axis=0
+            )  # others are 0 up to rounding
+            share = np.maximum(used - 1, 1) / (len(np.unique(sources)) - 1)
+            return result if (share == 1).all() else take_t(result, share * result.columns["df"])
+        count = np.ones(len(sources))
     else:  # points
         repeated = repetition_level(log.design)
         cells = log.moments((*repeated, by))
@@ -378,11 +390,20 @@ def take_welch(result: Result, squares: FloatArray, n: FloatArray) -> Result:
     spare = np.maximum(n - 1, 1)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         df = squares.sum(axis=0) ** 2 / (squares**2 / spare).sum(axis=0)
-    df = np.where(np.isnan(df), n.sum() - 2, df)
+    return take_t(result, np.where(np.isnan(df), n.sum() - 2, df))
+
+
+def take_t(result: Result, df: FloatArray) -> Result:
+    """Use Student's t with other degrees of freedom, which say whether clusters are few."""
     estimate, se, lower = (result.columns[name] for name in ("estimate", "se", "lower"))
     limits = confidence_limits(estimate, se, *half_widths(result.alternative, result.alpha, df))
     result = put_limits(result, limits, ~np.isnan(lower), interval="t")
-    return replace(result, columns={**result.columns, "df": df})
+    result = replace(result, columns={**result.columns, "df": df})
+    if result.method != "clustered":
+        return result
+    few = df < (FEW_CLUSTERS - 1) * (1 - 1e-12)
+    caution = flag(Caution.FEW_CLUSTERS, few) | flag(Caution.VERY_FEW_CLUSTERS, df < FEW_DF)
+    return replace(result, caution=result.caution | caution).drop_caution(Caution.SKEWED, few)
 
 
 def widen_contrast(result: Result, log: Log) -> Result:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cvstats.core.cautions import Caution
+from cvstats.core.cautions import FEW_CLUSTERS, FEW_DF, Caution
 from cvstats.core.cells import Cells
 from cvstats.core.design import SPLIT, Design
 from cvstats.core.folds import (
@@ -111,19 +111,8 @@ INDEPENDENT = (
 """The guarantee of an interval whose sampling units are groups."""
 
 
-FEW_CLUSTERS = 30
-"""With fewer clusters (or labels of either level), skewed means make the interval too narrow.
-
-Unequal clusters count as their degrees of freedom plus one.
-"""
-
-
 FEW_DATES = 5
 """Effective number of dates below which the share that cosines see is too uncertain."""
-
-
-FEW_DF = 2 - 1e-12
-"""Degrees of freedom below which one or two clusters dominate the interval; 2 up to rounding."""
 
 
 OF_FOLDS = f"and for models trained in folds {RELATIVELY_STABLE}"

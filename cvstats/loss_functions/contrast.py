@@ -105,11 +105,15 @@ def contrast(
 
     with ``c^2 = n_a / (n_a - 1)``, so that the variance is that of Welch, whose degrees of
     freedom `holdout` and `wald` use. Each label of the rest counts as a group of its own, which
-    makes them slightly smaller. If the log has sources, c is 1 and `interval` uses
-    `clustered`, with sources as the sampling unit; if the G_a sources of a group are not among
-    those of the other, c^2 = G_a / (G_a - 1). In simulations of 12 sites of 20 points, with
-    effects that differ by group, coverage was 75% for Welch's interval and 96% for the clustered
-    one.
+    makes them slightly smaller. If the log has sources, `interval` uses `clustered`, with sources
+    as the sampling unit. Sources without points of the two groups are not counted: if G of H
+    sources have some, c^2 is G / (G - 1) divided by H / (H - 1). If the groups have no source in
+    common, G are the sources of one of them. In simulations of 12 sites of 20 points, with effects
+    that differ by group, coverage was 75% for Welch's interval and 96% for the clustered one.
+
+    For a metric that is averaged over folds, the difference is the mean of those in the folds,
+    weighted by their numbers of points. The losses of the two groups in a fold also contain how
+    much its difference deviates from this mean.
 
     If points are the sampling unit, `interval` and comparisons of 0/1 losses and bounded metrics
     add to the variance how much one prediction of each group can change the difference, squared:
@@ -148,9 +152,14 @@ def contrast(
     """
     checked_level("by", by)
     losses = as_container(losses, [by])
-    if by in getattr(losses, "dims", ()):
+    dims = getattr(losses, "dims", ())
+    if by in dims:
+        one = f"log[{next(iter(losses))!r}]" if isinstance(losses, xr.Dataset) else "log"
+        one += ".isel(model=0, drop=True)" if "model" in dims else ""
         raise LogError(
-            f"{by!r} is a dimension of this array. Expected a coordinate along the points. Type "
+            f"{by!r} is a dimension of this array. Expected a coordinate along the points. If each "
+            f"label has the same points, compare the labels like models: "
+            f"{one}.rename({{{by!r}: 'model'}}).cvci.compare(). Otherwise type "
             f"log.stack(evaluation=({by!r}, 'point')).dropna('evaluation')."
         )
     metrics = names_of_metrics(losses) or []
@@ -362,6 +371,8 @@ class Contrasts:
         folded = design.has("fold") if self.by == "source" else count_folds(design) > 1
         for line, (a, b) in zip(out, self.pairs, strict=True):
             gap, deviations = np.zeros(number), np.zeros(design.size)
+            sides = ((a, b), (b, a))
+            shared = not self.by_points and self.share_sources(a, b)
             for sign, one, other in ((1, a, b), (-1, b, a)):
                 rows = np.flatnonzero(self.groups.rows(one, other) & known)
                 at = cells[rows]
@@ -375,28 +386,46 @@ class Contrasts:
                     if self.by_points and not scaled:
                         factor = factor * np.sqrt(size / (size - 1))
                     if not self.by_points:
-                        factor = factor * self.scale_sources(one, other)
+                        factor = factor * self.scale_sources(*(sides if shared else [(one, other)]))
                     if self.by_points and not folded:  # holdout divides by n - 1, and wald by n
                         factor = factor * np.sqrt((n - 1) / n)
                 deviations[rows] = sign * factor[at] * (column[rows] - first[at] - mean[at])
                 gap += sign * (first + mean)
-            line[known] = gap[cells[known]] + deviations[known]
+            line[known] = (gap[cells] + deviations)[known]
+            if len(self.levels) > len(repetition_level(design)):
+                # Differences of folds are due to the points of the two groups.
+                both = (self.groups.rows(a, b) | self.groups.rows(b, a)) & known
+                number_of_both = np.bincount(cells[both], minlength=number)
+                times = (n / np.maximum(number_of_both, 1))[cells]
+                times *= 1 if self.by_points else self.scale_sources(*sides)
+                more = (gap - self.mean_of_folds(n, gap))[cells]
+                line[known] += (np.where(both, times, 0) * more - more)[known]
         return out
 
-    def scale_sources(self, one: int, other: int) -> float:
-        """Account for estimating the mean of a group that shares no source with the other.
+    def mean_of_folds(self, n: FloatArray, gap: FloatArray) -> FloatArray:
+        """Return the mean difference of the folds of each cell's repetition, weighted by size."""
+        of_cell = np.zeros(len(n), dtype=np.int64)
+        of_cell[self.cells] = number_rows(self.log.design, repetition_level(self.log.design))
+        total = np.bincount(of_cell, np.where(n > 0, n * gap, 0))
+        with np.errstate(invalid="ignore"):
+            return (total / np.bincount(of_cell, n))[of_cell]
 
-        Its G sources then vary about their own mean, with G - 1 degrees of freedom.
+    def scale_sources(self, *pairs: tuple[int, int]) -> float:
+        """Account for estimating a mean from the G sources of some groups.
+
+        They vary about their own mean, with G - 1 degrees of freedom; the log may have others.
         """
+        rows = np.any([self.groups.rows(*pair) for pair in pairs], axis=0)
         design = self.log.design
-        source = design.levels["source"].block(0, design.size)
-        mine, yours = (
-            np.unique(source[self.groups.rows(*p)]) for p in ((one, other), (other, one))
-        )
-        if np.intersect1d(mine, yours).size:
-            return 1.0
+        own = len(np.unique(design.levels["source"].block(0, design.size)[rows]))
         every = design.number("source")
-        return float(np.sqrt(len(mine) / (len(mine) - 1) * (every - 1) / every))
+        return float(np.sqrt(own / (own - 1) * (every - 1) / every))
+
+    def share_sources(self, a: int, b: int) -> bool:
+        """Whether a source contains points of both groups."""
+        source = self.log.design.levels["source"].block(0, self.log.design.size)
+        mine, yours = (source[self.groups.rows(*pair)] for pair in ((a, b), (b, a)))
+        return bool(np.isin(mine, yours).any())
 
     def check_sizes(self, group: int, n: FloatArray, size: FloatArray) -> None:
         """Reject a group that has fewer than two points where another group has some."""
