@@ -273,7 +273,7 @@ def sampled(design: Design, made: str) -> str | None:
     for level, what in {"count": "bootstrap samples", "outer": "nested cross-validation"}.items():
         if design.has(level):
             return f"the log contains {what} (level {level!r}); {made}"
-    if design.has("sample") and not (design.has("repetition") or design.has("fold")):
+    if design.has("sample") and design.levels.keys().isdisjoint(("repetition", "fold")):
         return (
             "each label of its level 'sample' has one test set, without splits (levels "
             f"'repetition' or 'fold'). {RENAME} If the data were resampled, {made}"

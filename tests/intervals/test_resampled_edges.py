@@ -9,6 +9,7 @@ import resampled_logs
 from calls import refusal
 from resampled_logs import example
 from rows import only_row
+from sklearn.dummy import DummyRegressor
 from together import together
 
 import cvstats
@@ -84,6 +85,19 @@ def test_answers_in_a_level_sample_are_not_taken_for_halves(method, seeds):
     log = pd.DataFrame({"a": np.arange(len(index)) % 3, "b": np.arange(len(index)) % 2}, index)
     with pytest.raises(LogError, match="several answers to the same points, rename the level"):
         getattr(cvstats, method)(log)
+
+
+def test_one_split_of_each_half_is_enough():
+    """The plan made such logs, and the method refused them, naming the plan."""
+    plan = cvstats.plans.paired_subsampling(1, 12, rng=1)
+    y = np.random.default_rng(1).normal(size=40)
+    log = cvstats.evaluate(DummyRegressor(), np.zeros((40, 1)), y, plan=plan, progress=False)
+    means = log.groupby(level="sample").mean().to_numpy().reshape(-1)
+    for form in (log, log.to_xarray(), log.to_xarray().chunk()):
+        found = cvstats.conservative_z(form)
+        assert np.asarray(found["estimate"]).item() == pytest.approx(means[0])
+        se = np.sqrt(np.sum((means[1::2] - means[2::2]) ** 2) / 24)
+        assert np.asarray(found["se"]).item() == pytest.approx(se)
 
 
 def test_a_fold_of_two_points_is_enough_and_one_is_not():
