@@ -670,14 +670,14 @@ def scan_large(
     if first is None or (further and by not in first):
         return None
     names = list(first)
-    named = {level: given.get(level) for level in LEVELS if level != "count"}
+    named = {level: given.get(level) for level in LEVELS}
     asked = find_value_columns(first, named, given, by)
     if asked is None or recognize(pd.DataFrame(columns=names), None) != "columns":
         return None
     loss, truth, prediction = asked
     values = [loss] if isinstance(loss, str) and truth is None else list(prediction or loss)
     columns = find_columns(names, values, named, given.get("model"), single=len(values) == 1)
-    if columns.model is not None and (pairs or missing == "drop"):
+    if "count" in columns.levels or (columns.model is not None and (pairs or missing == "drop")):
         return None
     pairs = pairs and len(values) > 1
     predicted = prediction and values[0] if len(values) == 1 else prediction

@@ -87,7 +87,7 @@ def columns_of(
     more = () if by is None else (by,) if isinstance(by, str) else by
     taken = (*losses, *named.values(), model, *more)
     more = (*more, METRIC) if METRIC in known and METRIC not in taken else more
-    named = {**named, **{name: name for name in more if named.get(name) is None}}
+    named = {"count": None, **named, **{name: name for name in more if named.get(name) is None}}
     values = losses if truth is None else [truth, *losses]
     columns = find_columns(known, values, named, model, single=single)
     if not columns.levels:

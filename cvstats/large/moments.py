@@ -729,11 +729,12 @@ def levels_of(log: Log, by: str | Sequence[str] | None) -> tuple[str, ...]:
     Those of a metric are among them, and those that tell evaluations apart. If ``by`` only has
     levels that no method uses, such as segments, those that methods use are added.
     """
+    needed = levels_needed(log)
     if by is None:
-        return levels_needed(log)
+        return needed
     names = (by,) if isinstance(by, str) else tuple(by)
     if names and not {*LEVELS, METRIC} & {*names}:
-        names = (*names, *levels_needed(log))
+        names = (*names, *needed)
     cells = filter(log.design.levels.__contains__, levels_of_cells(log.metadata))
     names = tuple(dict.fromkeys((*names, *log.design.within, *cells)))
     unknown = [name for name in names if name not in log.design.levels]

@@ -3,6 +3,7 @@
 import json
 import re
 
+import bootstrap_logs
 import numpy as np
 import pandas as pd
 import pytest
@@ -160,6 +161,19 @@ def test_a_method_of_single_losses_reads_the_file_whole(tmp_path, capsys, stream
     always()
     assert run(capsys, *words) == memory
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("words", [[], ["--method", "wald"]], ids=["default", "wald"])
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_a_large_bootstrap_log_is_answered_as_a_small_one(tmp_path, capsys, streams, suffix, words):
+    """Its column of counts was not read, so that wald averaged losses in and out of bag."""
+    path = tmp_path / f"log{suffix}"
+    whole = bootstrap_logs.bootstrap().reset_index()
+    (whole.to_parquet if suffix == ".parquet" else whole.to_csv)(path, index=False)
+    words = ["interval", str(path), *words, "--format", "json"]
+    memory = main(words), capsys.readouterr()
+    streams[0]()
+    assert (main(words), capsys.readouterr()) == memory
 
 
 def test_small_files_are_read_whole(files, capsys, streams, monkeypatch):

@@ -288,6 +288,8 @@ def refusals():
     yield "two dask frames", "two dask frames cannot be paired", lambda: frame.cvci.compare(frame)
     yield "Pass its moments", "cvstats.scan_dask", lambda: cvstats.Moments.of_log(frame)
     yield "counts", "a bootstrap log", lambda: parted(whole.assign(count=1)).cvci.naive()
+    yield "counts, scanned", "a bootstrap log", lambda: (
+        cvstats.scan_dask(parted(whole.assign(count=1)), loss=MODELS).compute())  # fmt: skip
     yield "a column", "no column 'error'", lambda: cvstats.as_log(frame, loss="error")
     yield "one of losses", "expected one column of losses", lambda: (
         parted(whole.assign(model="a")).cvci.wald())  # fmt: skip
@@ -304,7 +306,7 @@ CASES = {name: (words, call) for name, words, call in refusals()}
 @together(CASES)
 def test_refused_in_words(name):
     words, call = CASES[name]
-    where = now if name == "no log" else guard
+    where = now if name in ("no log", "counts, scanned") else guard
     with where(), pytest.raises(LogError, match=words):
         call()
 
