@@ -23,7 +23,7 @@ from cvstats.log.log import Log
 from cvstats.log.pandas import FrameLabels, numbers
 from cvstats.log.read import read_container
 from cvstats.log.tables import (
-    TRUTH,
+    TRUTHS,
     TableColumns,
     find_columns,
     no_levels,
@@ -301,8 +301,9 @@ def delay_answer(
             "point. Expected a log of folds, splits or sources. Load it first: frame.compute()."
         )
     found = models_of(frame, more)
-    if TRUTH in found and "loss" not in attrs_of_frame(frame):
-        raise not_losses(TRUTH)
+    for truth in TRUTHS:
+        if truth in found and "loss" not in attrs_of_frame(frame):
+            raise not_losses(truth)
     stacked = "model" in frame.columns and "model" not in found
     if not found or (stacked and len(found) > 1):
         which = listed(map(repr, found)) or "none"

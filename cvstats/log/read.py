@@ -21,7 +21,7 @@ from cvstats.log.gaps import drop_gaps
 from cvstats.log.groups import METRIC, carry_metrics, within_levels
 from cvstats.log.log import TYPE, WHOLE, Log
 from cvstats.log.metadata import attrs_of_log, folds_of_metric, refuse_parts_of_cells
-from cvstats.log.tables import TIMES, TRUTH, as_container, not_losses, refuse_table
+from cvstats.log.tables import TIMES, TRUTHS, as_container, not_losses, refuse_table
 
 MISSING = ("raise", "drop")
 
@@ -178,8 +178,9 @@ def _(losses: pd.Series, also: tuple[object, ...] = ()) -> Log:
 @read_container.register
 def _(losses: pd.DataFrame, also: tuple[object, ...] = ()) -> Log:
     labels = frames.FrameLabels.of(losses)
-    if TRUTH in losses.columns and "loss" not in losses.attrs:
-        raise not_losses(TRUTH)
+    for truth in TRUTHS:
+        if truth in losses.columns and "loss" not in losses.attrs:
+            raise not_losses(truth)
     known = list(filter(LEVELS.__contains__, losses.columns))
     if known:
         levels = ", ".join(map(repr, known))
@@ -198,9 +199,9 @@ def _(losses: pd.DataFrame, also: tuple[object, ...] = ()) -> Log:
 
 @read_container.register
 def _(losses: xr.DataArray, also: tuple[object, ...] = ()) -> Log:
-    named = "model" in losses.indexes and TRUTH in losses.indexes["model"]
-    if named and "loss" not in losses.attrs:
-        raise not_losses(TRUTH, "a model of this array")
+    for truth in TRUTHS if "model" in losses.indexes else ():
+        if truth in losses.indexes["model"] and "loss" not in losses.attrs:
+            raise not_losses(truth, "a model of this array")
     dims = arrays.level_dims(losses, also)
     known = arrays.in_memory(losses, dims)
     design, columns, lazy = arrays.to_design(known, [losses], dims, also)
@@ -220,8 +221,9 @@ def _(losses: xr.Dataset, also: tuple[object, ...] = ()) -> Log:
             f"{levels} {are} of this dataset. Expected levels as coordinates and a variable of "
             f"losses for each model. Type log.set_coords({known!r})."
         )
-    if TRUTH in losses.data_vars and "loss" not in losses.attrs:
-        raise not_losses(TRUTH, "a variable of this dataset")
+    for truth in TRUTHS:
+        if truth in losses.data_vars and "loss" not in losses.attrs:
+            raise not_losses(truth, "a variable of this dataset")
     if "model" in losses.dims:
         raise LogError(
             "the variables of a dataset are its models, but this one also has a dimension "

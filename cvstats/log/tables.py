@@ -290,7 +290,10 @@ def refuse_table(frame: pd.DataFrame) -> None:
 TRUTH = "y_true"
 """The default column of true values; no model has this name."""
 
-PREDICTED = (TRUTH, "truth", "y_pred", "y_prob", "prediction")
+TRUTHS = (TRUTH, "truth")
+"""The names of true values that `cvstats.read_log` finds."""
+
+PREDICTED = (*TRUTHS, "y_pred", "y_prob", "prediction")
 """Columns of tables of predictions, as this package calls them."""
 
 

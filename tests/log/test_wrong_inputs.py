@@ -101,6 +101,21 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("form", ["frame", "dataset", "array", "dask"])
+def test_a_column_truth_is_no_model(form):
+    """In arrays and frames with levels it was one of the models, perhaps the best."""
+    frame = INDEXED.rename(columns={"y_true": "truth"})
+    log = {
+        "frame": lambda: frame, "dataset": frame.to_xarray,
+        "array": lambda: frame.to_xarray().to_array("model"),
+        "dask": lambda: pytest.importorskip("dask.dataframe").from_pandas(
+            frame.reset_index(), npartitions=2
+        ),
+    }[form]()  # fmt: skip
+    with pytest.raises(cvstats.LogError, match="^'truth' is a .* Compute them"):
+        cvstats.wald(log)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_one_message_says_what_is_wrong_and_what_to_do(name, tmp_path):
     wrong, value, way = CASES[name]
