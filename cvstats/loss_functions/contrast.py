@@ -465,6 +465,8 @@ def describe(work: Contrasts, names: Any) -> dict[Hashable, Any]:
         facts["rarest_class"] = rarest
     elif work.by_points and count_fewest_points(work) < ENOUGH_POINTS:
         facts["few_points"] = True
+    if isinstance(names, str) and (number := count_compared(work)) is not None:
+        facts["points_compared"] = number
     return {
         "metric": facts.get("loss", "loss"), "orientation": "error", "folds": "pool", **facts,
         "pseudo": True, "cells": work.levels, MADE_OF: json.dumps(made_of, sort_keys=True),
@@ -477,6 +479,15 @@ def count_fewest_points(work: Contrasts) -> float:
     sides = [side for pair in work.pairs for side in (pair, pair[::-1])]
     rows = min(int(work.groups.rows(*side).sum()) for side in sides)
     return rows / work.log.design.number("repetition")
+
+
+def count_compared(work: Contrasts) -> int | None:
+    """Count the points of the two groups of the only pair; None if there are no others."""
+    (pair,) = work.pairs
+    both = work.groups.rows(*pair) | work.groups.rows(*pair[::-1])
+    if both.sum() == (work.groups.codes >= 0).sum():
+        return None
+    return round(int(both.sum()) / work.log.design.number("repetition"))
 
 
 def count_rarest_outcome(work: Contrasts) -> int | None:

@@ -573,6 +573,15 @@ def test_sources_without_points_of_the_two_groups_in_an_array():
         assert set(cvstats.cautions(found).to_numpy()) == {"few clusters"}
 
 
+def test_a_summary_counts_the_points_of_the_two_groups():
+    log = cvstats.losses(wards(repetitions=2), prediction="p")
+    words = str(log.cvci.contrast(by="ward", between=("a", "b")).cvci.summary())
+    assert "measured on 120 of 600 points" in words.replace("\n", " ")
+    two = log[log.index.get_level_values("ward").isin(["a", "b"])]
+    words = str(two.cvci.contrast(by="ward", between=("a", "b")).cvci.summary())
+    assert "measured on 120 points" in words.replace("\n", " ")
+
+
 @pytest.mark.parametrize("form", ["array", "models", "dataset"])
 def test_a_dimension_with_the_same_points_is_compared_like_models(form):
     """The first call led to a second error, whose call is one for pandas only."""
