@@ -32,7 +32,7 @@ from cvstats.core import kernels
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells, join_columns, sort_labels
 from cvstats.core.design import LEVELS, SPLIT, Codes, Design, GridCodes, Level, SplitSizes
-from cvstats.core.folds import covers_all_points, is_resampled, tally
+from cvstats.core.folds import RESAMPLED, covers_all_points, is_resampled, tally
 from cvstats.core.loss_columns import LossColumns
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
@@ -250,7 +250,7 @@ class Moments(Methods):
             allowed; if all of them are others, as in ``by="segment"``, the default levels are
             added. With fewer levels, fewer methods apply, and repetitions or sources that are
             left out are ignored: ``caution`` shows ``dependence ignored`` or ``sources ignored``.
-            The level ``metric`` of several metrics is always among them.
+            ``sample``, ``outer``, and ``metric`` of several metrics are always among them.
         pairs : bool, optional
             Whether to keep the moments of the differences of all pairs of models too, which
             `compare` needs. They take models^2 / 2 numbers per cell.
@@ -726,8 +726,8 @@ def read_batch(losses: Any, by: str | Sequence[str] | None, missing: str) -> tup
 def levels_of(log: Log, by: str | Sequence[str] | None) -> tuple[str, ...]:
     """Choose the levels of the cells: those in ``by``, or all that methods use but the points.
 
-    Those of a metric are among them, and those that tell evaluations apart. If ``by`` only has
-    levels that no method uses, such as segments, those that methods use are added.
+    Those of a metric are among them, and those that tell data sets and evaluations apart. If ``by``
+    only has levels that no method uses, such as segments, those that methods use are added.
     """
     needed = levels_needed(log)
     if by is None:
@@ -735,7 +735,8 @@ def levels_of(log: Log, by: str | Sequence[str] | None) -> tuple[str, ...]:
     names = (by,) if isinstance(by, str) else tuple(by)
     if names and not {*LEVELS, METRIC} & {*names}:
         names = (*names, *needed)
-    cells = filter(log.design.levels.__contains__, levels_of_cells(log.metadata))
+    more = (*RESAMPLED, *levels_of_cells(log.metadata))
+    cells = filter(log.design.levels.__contains__, more)
     names = tuple(dict.fromkeys((*names, *log.design.within, *cells)))
     unknown = [name for name in names if name not in log.design.levels]
     if unknown:

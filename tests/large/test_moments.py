@@ -1,9 +1,12 @@
 """Moments in place of a log: any batches in any order say what the whole log says."""
 
+from importlib.util import find_spec
+
 import golden
 import numpy as np
 import pandas as pd
 import pytest
+import resampled_logs
 import xarray as xr
 from rows import only_row, with_counts
 from strategies import indexed
@@ -134,6 +137,24 @@ def test_repetitions_that_count_as_further_points_are_labeled(by, tmp_path):
     assert (Moments.of_log(once.droplevel("source"), by=by).interval()["caution"] == "").all()
     by_source = Moments.of_log(frame, by="source").clustered()  # which sums the repetitions
     assert not by_source["caution"].str.contains("dependence").any()
+
+
+@pytest.mark.parametrize("kind", ["nested_cv", "conservative_z"])
+def test_resampled_data_sets_are_never_mixed(kind, tmp_path):
+    """wald of their repetitions and folds averaged inner and outer losses, without a caution."""
+    log = resampled_logs.example(kind)["a"]
+    by = [name for name in ("repetition", "fold") if name in log.index.names]
+    roads = {"memory": log, "array": log.to_xarray()}
+    moments = {name: Moments.of_log(form, by=by) for name, form in roads.items()}
+    if find_spec("pyarrow"):
+        log.to_frame("loss").reset_index().to_parquet(tmp_path / "log.parquet")
+        moments["file"] = cvstats.scan_parquet(tmp_path / "log.parquet", by=by)
+    for found in moments.values():
+        with pytest.raises(LogError, match="resampled data sets|nested cross-validation log"):
+            found.wald()
+        ours, theirs = getattr(found, kind)(), getattr(cvstats, kind)(log)
+        for column in ("estimate", "se"):
+            assert np.asarray(ours[column]).item() == pytest.approx(theirs[column].item())
 
 
 def test_logs_of_several_data_sets():
