@@ -542,7 +542,7 @@ def encode_points(
     if reads == "labels" and options.threshold is not None:
         first, here = encode_two_classes(truth, options)
         p = read_numbers(guess, "prediction")
-        second, also = (p >= options.threshold).astype(np.int64), find_known(p)
+        second, also = mark_positive(p, options.threshold), find_known(p)
     elif reads == "labels":
         first, here = encode_labels(truth, classes.labels, "truth")
         second, also = encode_labels(guess, classes.labels, "prediction")
@@ -608,12 +608,23 @@ def find_known(values: Values) -> Mask:
     return ~np.isnan(rows)
 
 
+def mark_positive(values: Values, threshold: float) -> IntArray:
+    """Mark the predictions from a threshold on; one outside [0, 1] is for scores that are, too."""
+    if not (0 <= threshold <= 1 or ((values < 0) | (values > 1)).any()):
+        raise LogError(
+            f"threshold={threshold!r} is not a probability, but the predictions are. Expected a "
+            "number from 0 to 1, such as threshold=0.5."
+        )
+    positive: IntArray = (values >= threshold).astype(np.int64)
+    return positive
+
+
 def read_indicators(values: Values, what: str, threshold: float | None) -> tuple[IntArray, Mask]:
     """Read label indicators of each point, with a mask of known values."""
     found = np.asarray(read_numbers(values, what), dtype=np.float64)
     there = find_known(found)
     if threshold is not None:
-        return (found >= threshold).astype(np.int64), there
+        return mark_positive(found, threshold), there
     stray = np.argwhere(~np.isin(found, (0, 1)) & ~np.isnan(found))
     if len(stray):
         at = tuple(stray[0])

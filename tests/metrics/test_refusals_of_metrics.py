@@ -340,6 +340,27 @@ def test_requests_that_make_no_sense(options: dict[str, Any], what: str, way: st
     assert way in said
 
 
+@pytest.mark.parametrize("threshold", [50, -0.1])
+@pytest.mark.parametrize("form", ["frame", "array", "dask", "several"])
+def test_a_threshold_of_probabilities_is_one(form: str, threshold: float) -> None:
+    """A threshold of 50 made every prediction negative: two models with an F1 of 0."""
+    one = frame().assign(p=np.linspace(0, 1, 60))
+    options: dict[str, Any] = {"truth": "y", "prediction": "p", "loss": "f1"}
+    if form == "several":
+        options |= {"truth": ["y", "label"], "prediction": {"m": ["p", "p"]}, "average": "micro"}
+    given: Any = one
+    if form in ("array", "dask"):
+        given = one.set_index("point")[["y", "p", "fold"]].to_xarray().set_coords("fold")
+        given = given.chunk() if form == "dask" else given
+
+    def ask() -> Any:
+        found = cvstats.losses(given, threshold=threshold, **options)
+        return found.compute() if form == "dask" else found
+
+    assert f"threshold={threshold} is not a probability, but the predictions are" in words(ask)
+    cvstats.losses(frame(), "y", "score", loss="f1", threshold=-0.1)  # of scores
+
+
 def test_labels_that_are_no_classes() -> None:
     one = frame(3000).assign(id=np.arange(3000))
     assert "more than 1,000 labels" in words(cvstats.losses, one, "y", "id", "f1")
