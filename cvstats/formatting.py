@@ -361,10 +361,12 @@ def select_facts(facts: Mapping[Any, Any], metric: Hashable) -> Mapping[Any, Any
 def name_estimate(facts: Mapping[Any, Any], first: str) -> str:
     """Name what a row estimates: a mean, or a difference of models or groups in it."""
     what, target = name_value(facts, "" if first == "difference" else "mean "), facts.get("target")
-    groups, model = name_subtracted(facts) if first == "estimate" else ("", None)
-    if "difference between groups" in str(target):
+    of_models = str(target).startswith("difference of two models")
+    own = first == "estimate" or not of_models  # rows are not differences of models of the log
+    groups, model = name_subtracted(facts) if own else ("", None)
+    if between := "difference between groups" in str(target):
         what = f"difference between groups{groups and f' ({groups})'} in {what}"
-    if first == "difference" or str(target).startswith("difference of two models"):
+    if of_models or (first == "difference" and not between):  # a contrast may be compared to 0
         what = what.replace("difference between", "differences between", 1)
         what = f"difference in {what}" if model is None else f"difference from {model} in {what}"
     return what

@@ -231,6 +231,7 @@ def test_sentences_name_differences_and_the_number_of_sources():
         "a minus b: difference in differences between groups in absolute error = ": (
             groups.cvci.compare()
         ),
+        "a minus 0: difference between groups (f - m) in absolute error = ": groups.cvci.compare(0),
     }
     for words, result in beginnings.items():
         assert cvstats.to_apa(result).startswith(words)
