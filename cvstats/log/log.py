@@ -256,7 +256,8 @@ def cell_levels(design: Design) -> tuple[str, ...]:
     if "count" in design.levels:
         raise LogError(
             "this is a bootstrap log (level 'count'), and its methods need the losses of each "
-            "point. Expected a log of folds, splits or sources, or the whole log in memory."
+            "point. Expected a log of folds, splits or sources. Call them on the log in memory, as "
+            "from log.compute() or cvstats.read_log(path)."
         )
     known = design.levels.keys() - {"point"}
     return tuple(filter(known.__contains__, LEVELS))
