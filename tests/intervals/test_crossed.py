@@ -398,3 +398,26 @@ def test_points_in_several_sources_are_counted_once_wherever_they_are_counted():
     assert "which are the folds" not in page
     log.attrs["points_are"] = "nested"
     assert repr(log.cvci) == "<cvci: 320 points, 8 sources, 2 models>"
+
+
+@pytest.mark.parametrize("lazy", [None, False, True])
+def test_sources_nested_in_points(lazy):
+    """The advice by='point', in interval, made an interval of each point instead."""
+    index = pd.MultiIndex.from_arrays(
+        [[0] * 60, range(60), np.arange(60) // 6], names=["fold", "source", "point"]
+    )
+    log = pd.Series(np.random.default_rng(0).gamma(2, 1, 60), index, name="a")
+    given = log
+    if lazy is not None:
+        coords = {name: ("row", index.get_level_values(name)) for name in index.names}
+        given = xr.DataArray(log.to_numpy(), dims="row", coords=coords)
+        given = given.chunk() if lazy else given
+    with pytest.raises(LogError, match="nested, not crossed") as error:
+        cvstats.interval(given).compute()
+    assert str(error.value).endswith(
+        "clustered(log, by='point') accounts for both. If each source numbers its points "
+        "separately, set log.attrs['points_are'] = 'nested'."
+    )
+    assert cvstats.clustered(log, by="point").attrs["n_clusters"] == 10
+    log.attrs["points_are"] = "nested"
+    assert cvstats.interval(log).attrs["n_clusters"] == 60
