@@ -361,9 +361,8 @@ def qualify_contrast(result: Result, log: Log) -> Result:
         if len(sources) > len(np.unique(sources)):
             squares = np.zeros((number, each.shape[1]))
             np.add.at(squares, sources, each)
-            used = (squares > 1e-20 * squares.max(axis=0)).sum(
-                axis=0
-            )  # others are 0 up to rounding
+            known = squares > 1e-20 * squares.max(axis=0)  # others are 0 up to rounding
+            used = known.sum(axis=0)
             share = np.maximum(used - 1, 1) / (len(np.unique(sources)) - 1)
             return result if (share == 1).all() else take_t(result, share * result.columns["df"])
         count = np.ones(len(sources))

@@ -707,13 +707,13 @@ class TwoWays:
             found = cls.of_pairs(log.moments(tuple(dict.fromkeys((*one, *two)))), one, two)
         for name, other, labels in ((names[0], names[1], found.i), (names[1], names[0], found.j)):
             if found.pairs == labels:
-                way = "If each source numbers its points separately, set log.attrs['points_are'] = "
+                way = f"clustered(log, by={other!r}) accounts for both."
+                if (name, other) == SOURCES_BY_POINTS:
+                    way += " If each source numbers its points separately, set "
+                    way += "log.attrs['points_are'] = 'nested'."
                 raise LogError(
                     f"each label of {name!r} occurs with one label of {other!r} only: the levels "
-                    f"are nested, not crossed. Expected two crossed levels. clustered(log, "
-                    f"by={other!r}) accounts for both."
-                    + f" {way}'nested'."
-                    * ((name, other) == SOURCES_BY_POINTS)
+                    f"are nested, not crossed. Expected two crossed levels. {way}"
                 )
         return found
 

@@ -134,8 +134,7 @@ def as_log(
         raise unhashable({to: frame[name] for to, name in columns.levels.items()}) from None
     indexed.index.names = [*([] if measure is None else ["metric"]), *columns.levels, *kept]
     for name in columns.levels.values():
-        if frame[name].dtype == object:
-            refuse_two_types(pd.Index(frame[name].unique()), name)
+        refuse_two_types(frame[name], name)
     made: pd.Series | pd.DataFrame
     if columns.model is not None:
         made = unstack_models(indexed, losses[0], columns.model)
@@ -486,12 +485,13 @@ def factorize_level(labels: pd.Series, level: str) -> Coded:
     return codes, names
 
 
-def refuse_two_types(names: pd.Index, level: str) -> None:
+def refuse_two_types(names: pd.Index | pd.Series, level: str) -> None:
     """Refuse a number that is also a label as text: files of one log may store it as either."""
-    if names.dtype != object:
+    if names.dtype != object or pd.api.types.infer_dtype(names, skipna=True) == "string":
         return
-    numbers = {name for name in names if isinstance(name, (int, float, np.number))}
-    text = [name for name in names if isinstance(name, str)]
+    labels = names.unique()
+    numbers = {name for name in labels if isinstance(name, (int, float, np.number))}
+    text = [name for name in labels if isinstance(name, str)]
     whole = [name for name in text if name.isdecimal() and len(name) < 19]
     twice = next((name for name in whole if int(name) in numbers), None)
     if twice is not None:

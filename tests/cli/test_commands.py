@@ -12,6 +12,7 @@ from calls import run
 from plotted import logged
 
 import cvstats
+from cvstats.cli.commands import number_or_text
 
 
 @pytest.fixture(scope="module")
@@ -192,3 +193,11 @@ def test_help_shows_an_example_and_how_to_read(capsys, monkeypatch, command):
     for option in ("--read-as", "--loss", "--truth", "--prediction", "--fold"):
         assert option in flat
     assert "--reading" not in flat
+
+
+@pytest.mark.parametrize(
+    ("word", "label"), [("1", 1), ("-2", -2), ("1.5", 1.5), (".5", 0.5), ("1a", "1a"), ("a", "a")]
+)
+def test_labels_that_are_numbers_are_read_as_numbers(word, label):
+    found = number_or_text(word)
+    assert (found, type(found)) == (label, type(label))

@@ -218,3 +218,15 @@ def test_a_column_of_models_that_is_left_out_is_named() -> None:
     notes = table.iloc[:2].assign(note=[["x"], ["y"]])
     assert len(cvstats.as_log(notes)) == 2
     assert len(cvstats.as_log(table.drop(columns="point"))) == 4
+
+
+def test_a_missing_default_column_of_losses_names_all_that_may_be_losses():
+    frame = pd.DataFrame({"fold": [0, 1], "point": [0, 1], "losses": [1.0, 2.0], "b": [1.0, 2.0]})
+    words = refusal(lambda: cvstats.as_log(frame))
+    assert words.endswith(
+        "Did you mean 'losses'? If not, name all columns of losses: loss=['losses', 'b']."
+    )
+    words = refusal(lambda: cvstats.as_log(frame, loss="bb"))
+    assert words.endswith("Did you mean 'b'?")
+    words = refusal(lambda: cvstats.as_log(frame, loss="rmse"))
+    assert words.endswith(" Name all columns of losses: loss=['losses', 'b'].")
