@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.core.cautions import list_cautions, sentences_of
+from cvstats.core.cautions import Caution, list_cautions, sentences_of
 from cvstats.core.design import LEVELS, Design
 from cvstats.core.folds import count_folds, fold_level, is_resampled
 from cvstats.core.orientation import TURNED
@@ -79,6 +79,9 @@ class LogFacts:
         if "caution" not in result:
             return result
         log = self.log.with_all_pairs() if "difference" in result else self.log
+        if log is self.log and result["caution"].size == log.losses.width:
+            masked = (result["caution"] & np.int64(Caution.NO_LOSSES)) != 0
+            log.refuse_empty(masked.to_numpy().reshape(-1))
         used = result.attrs.get("interval_method", result.attrs["method"])
         found = list_cautions(result["caution"].to_numpy())
         calls = tuple(find_call(caution, log, used) for caution in found)

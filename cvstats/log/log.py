@@ -819,7 +819,7 @@ class Log:
         if isinstance(losses, Differences):
             pairs = np.column_stack([losses.left[suspects], losses.right[suspects]])
         gone = np.isin(np.arange(self.losses.width), self.masked())
-        self._refuse_empty(gone)
+        self.refuse_empty(gone)
         for j in np.unique(pairs).tolist():
             if not gone[j]:
                 rows, total = self._not_finite(j)
@@ -856,7 +856,7 @@ class Log:
             if self.losses.find(side)[0].dtype.kind in "iu":
                 raise too_many_digits(self.name(side))
 
-    def _refuse_empty(self, masked: MaskArray) -> None:
+    def refuse_empty(self, masked: MaskArray) -> None:
         """Refuse a model without losses if others have some: it is not a masked cell."""
         if self.some_cells:
             return
@@ -933,7 +933,7 @@ class Log:
         if axes:
             labels = labels.stack(axes)
         elif labels is self.labels and empty.any():
-            self._refuse_empty(empty)
+            self.refuse_empty(empty)
         result = add_cautions(result, self.find_cautions())
         columns, counts = separate_counts(result)
         found = members_of(int(np.bitwise_or.reduce(result.caution, axis=None)))

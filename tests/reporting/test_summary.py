@@ -320,6 +320,18 @@ def test_the_mean_over_cells_is_weighted_by_area():
     assert plain == (f"Averaged over 20 cells (y and lon), {expected}")
 
 
+@pytest.mark.parametrize("chunks", [None, {"point": 20}, {"model": 1}, {"lat": 2, "model": 2}])
+@pytest.mark.parametrize("cells", [True, False])
+def test_a_model_without_losses_is_refused(chunks, cells):
+    """Of lazy arrays it was a KeyError, or left out without a word."""
+    log = grid(3).where(grid(3)["model"] != "m1")
+    log = log if cells else log.isel(lat=0, lon=0, drop=True)
+    if chunks is not None:
+        log = log.chunk({dim: size for dim, size in chunks.items() if dim in log.dims})
+    with pytest.raises(LogError, match="model 'm1' has no losses .NaN everywhere., but 'm0' has"):
+        log.cvci.summary()
+
+
 def test_a_group_without_a_summary_is_named_with_the_call_that_omits_it():
     """Only interval and compare named it: "holdout needs at least two points"."""
     index = pd.MultiIndex.from_arrays([[*"xxxyyyz"], range(7)], names=["g", "point"])
