@@ -878,6 +878,12 @@ def convert_each_metric(result: Any, facts: Mapping[Any, Any]) -> Any:
     return whole
 
 
+def rename_loss(target: str, loss: str, words: str) -> str:
+    """Name the score instead of the loss in a target."""
+    found = target.replace(loss, words) if loss in target else LOSS_WORDS.sub(words, target)
+    return found.replace("average average", "average")  # of average precision
+
+
 def to_score(result: Result, metric: str, orientation: str, facts: Mapping[Any, Any]) -> Result:
     """Convert the numbers of a result, and name the score."""
     found = result.copy()
@@ -886,10 +892,7 @@ def to_score(result: Result, metric: str, orientation: str, facts: Mapping[Any, 
     if orientation not in TURNED:
         return found
     if "target" in facts:
-        target = str(facts["target"])
-        named = facts["loss"] in target
-        target = target.replace(facts["loss"], words) if named else LOSS_WORDS.sub(words, target)
-        target = target.replace("average average", "average")  # of average precision
+        target = rename_loss(str(facts["target"]), facts["loss"], words)
         found.attrs["target"] = target.replace("smallest", "largest")
     if isinstance(found, pd.DataFrame) and "model" in found.index.names:
         found = found.rename(index={facts.get("loss"): metric}, level="model")  # of one column

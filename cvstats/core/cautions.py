@@ -28,6 +28,9 @@ FEW_CLUSTERS = 30
 Unequal clusters count as their degrees of freedom plus one.
 """
 
+ENOUGH_DF = (FEW_CLUSTERS - 1) * (1 - 1e-12)
+"""Degrees of freedom of that many clusters, up to rounding."""
+
 FEW_DF = 2 - 1e-12
 """Degrees of freedom below which one or two clusters dominate the interval; 2 up to rounding."""
 

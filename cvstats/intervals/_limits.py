@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import special
 
-from cvstats.core.cautions import FEW_CLUSTERS, FEW_DF, Caution
+from cvstats.core.cautions import ENOUGH_DF, FEW_DF, Caution
 from cvstats.core.cells import Cells
 from cvstats.core.folds import repetition_level, tally
 from cvstats.core.orientation import TARGET, TURNED, turn
@@ -356,16 +356,15 @@ def qualify_contrast(result: Result, log: Log) -> Result:
             return result
         cells = log.moments(("source", by))
         each = (cells.count[:, None] * (cells.mean - cells.over(()).mean)) ** 2
-        sources = cells.codes[:, 0]
-        number = int(sources.max()) + 1
-        if len(sources) > len(np.unique(sources)):
-            squares = np.zeros((number, each.shape[1]))
-            np.add.at(squares, sources, each)
+        sources, at = np.unique(cells.codes[:, 0], return_inverse=True)
+        if len(at) > len(sources):
+            squares = np.zeros((len(sources), each.shape[1]))
+            np.add.at(squares, at, each)
             known = squares > 1e-20 * squares.max(axis=0)  # others are 0 up to rounding
             used = known.sum(axis=0)
-            share = np.maximum(used - 1, 1) / (len(np.unique(sources)) - 1)
+            share = np.maximum(used - 1, 1) / (len(sources) - 1)
             return result if (share == 1).all() else take_t(result, share * result.columns["df"])
-        count = np.ones(len(sources))
+        count = np.ones(len(at))
     else:  # points
         repeated = repetition_level(log.design)
         cells = log.moments((*repeated, by))
@@ -400,7 +399,7 @@ def take_t(result: Result, df: FloatArray) -> Result:
     result = replace(result, columns={**result.columns, "df": df})
     if result.method != "clustered":
         return result
-    few = df < (FEW_CLUSTERS - 1) * (1 - 1e-12)
+    few = df < ENOUGH_DF
     caution = flag(Caution.FEW_CLUSTERS, few) | flag(Caution.VERY_FEW_CLUSTERS, df < FEW_DF)
     return replace(result, caution=result.caution | caution).drop_caution(Caution.SKEWED, few)
 

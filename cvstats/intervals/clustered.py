@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cvstats.core.cautions import FEW_CLUSTERS, FEW_DF, Caution
+from cvstats.core.cautions import ENOUGH_DF, FEW_CLUSTERS, FEW_DF, Caution
 from cvstats.core.cells import Cells
 from cvstats.core.design import SPLIT, Design
 from cvstats.core.folds import (
@@ -474,7 +474,7 @@ def predict_cluster(log: Log, cells: Cells, points: IntArray, by: str, alpha: fl
 
 def flag_few_clusters(cells: Cells, df: FloatArray | IntArray, parts: FloatArray) -> IntArray:
     """Flag few or unequal clusters, by their degrees of freedom, and skewed parts of a mean."""
-    few = df < (FEW_CLUSTERS - 1) * (1 - 1e-12)
+    few = df < ENOUGH_DF
     skewed = are_skewed(cells, parts) & ~few
     return flag(Caution.FEW_CLUSTERS, few) | flag(Caution.SKEWED, skewed)
 

@@ -24,6 +24,7 @@ from cvstats.formatting import (
     has_caution,
     narrow_cautions,
     printable,
+    rename_loss,
     result_frame,
     sentences_in,
 )
@@ -97,8 +98,7 @@ def describe_target(verdict: Verdict, attrs: Mapping[Any, Any]) -> str:
     if name.startswith(DIFFERENCE_IN):  # the target says so itself
         name = name.removeprefix(DIFFERENCE_IN).partition(" (")[0]
     if isinstance(attrs.get("metric"), str) and not LOSS_WORDS.search(target):
-        target = target.replace(attrs["loss"], name.removeprefix("mean "))
-        return target.replace("average average", "average")  # of average precision
+        return rename_loss(target, attrs["loss"], name.removeprefix("mean "))
     if verdict.scale.orientation == "error":
         target = target.replace("risk", "error").replace("mean loss", name)
         return re.sub(r"expected loss\b", f"expected {name.removeprefix('mean ')}", target)

@@ -130,7 +130,8 @@ class Verdict:
     def compare_all(self) -> Any:
         """Compare all pairs of models, using another method for pairs whose caution requires it."""
         if not 0 < self.n_tests <= MOST_TESTS and len(self.cells) > 1:
-            raise LogError(f"{self.n_tests:,} tests cannot be reported.")
+            many = f"{self.n_tests:,} tests are too many to report."
+            raise LogError(many if self.n_tests else "no cell has losses of two models.")
         joint = None  # by max-t, if its cautions require another method
         if len(self.models) > 2 and len(self.cells) == 1 and not self.against_best:
             options = {"method": self.method, "adjust": "max-t", "rng": self.seed}
