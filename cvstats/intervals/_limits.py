@@ -345,7 +345,10 @@ def qualify_contrast(result: Result, log: Log) -> Result:
     groups add nothing to the variance, and are not counted.
     """
     target = f"difference between groups in the {result.attrs['target']}"
-    result = replace(result, attrs={**result.attrs, "target": target})
+    columns = dict(result.columns)
+    if (number := log.metadata.get("points_compared")) is not None:  # of two of several groups
+        columns["n_points"] = np.full_like(columns["n_points"], number)
+    result = replace(result, attrs={**result.attrs, "target": target}, columns=columns)
     by = str(log.metadata.get("by"))
     if result.method not in ("holdout", "wald", "clustered") or by not in log.design.levels:
         return result
@@ -357,11 +360,12 @@ def qualify_contrast(result: Result, log: Log) -> Result:
         cells = log.moments(("source", by))
         each = (cells.count[:, None] * (cells.mean - cells.over(()).mean)) ** 2
         sources, at = np.unique(cells.codes[:, 0], return_inverse=True)
+        squares = np.zeros((len(sources), each.shape[1]))
+        np.add.at(squares, at, each)
+        used = (squares >= 1e-20 * squares.max(axis=0)).sum(axis=0)  # others are 0 up to rounding
+        if (used < len(sources)).any():
+            result = replace(result, columns={**result.columns, "n_clusters": used})
         if len(at) > len(sources):
-            squares = np.zeros((len(sources), each.shape[1]))
-            np.add.at(squares, at, each)
-            known = squares > 1e-20 * squares.max(axis=0)  # others are 0 up to rounding
-            used = known.sum(axis=0)
             share = np.maximum(used - 1, 1) / (len(sources) - 1)
             return result if (share == 1).all() else take_t(result, share * result.columns["df"])
         count = np.ones(len(at))

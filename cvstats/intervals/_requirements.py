@@ -338,9 +338,7 @@ def recommend_method(log: Log) -> tuple[str, str]:
     if takes_two_ways(log):
         return "clustered", describe_crossed(log)
     if log.of_contrasts and design.number("source") > 1:
-        return "clustered", (
-            f"differences between groups whose points come from {design.number('source'):,} sources"
-        )
+        return "clustered", "differences between groups whose points come from several sources"
     sampled = log.only_tested and not log.fixed_sources
     folded = is_partition(design) or (design.has("fold") and covers_all_points(design))
     if sampled or not folded:  # sources are folds only if models were trained

@@ -59,8 +59,6 @@ def describe_basis(verdict: Verdict) -> str:
     if "n_points" in verdict.frame and not points:
         least, most = verdict.frame["n_points"].agg(["min", "max"])
         points = f"{least:,.0f} to {most:,.0f} points"
-    if "points_compared" in verdict.facts.attrs:  # of two of several groups
-        points = f"{verdict.facts.attrs['points_compared']:,} of {points}"
     times = int(whole.get("n_repetitions", 1))
     again = f"{times:,} repetitions of " if times > 1 else ""
     method = facts.get("method")
