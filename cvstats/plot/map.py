@@ -40,6 +40,7 @@ from cvstats.plot._axes import (
     read_facts,
     row_height,
     set_tick_labels,
+    shorten_names,
     show_direction,
 )
 from cvstats.recommend import interval
@@ -62,6 +63,8 @@ APART = 5.0
 """Spacing of dots in points; with smaller cells only some are dotted."""
 MOST_CELLS = 10_000
 """Number of cells above which grids are rasterized."""
+LONGEST = 18
+"""Length of names of models below a map."""
 BAR = 75.0
 """Width of the color bar with its numbers and label, in points."""
 
@@ -124,9 +127,9 @@ def map(
 
     Notes
     -----
-    Blue means that the first model is better. Neighboring cells are often correlated; "bh"
-    remains valid under positive dependence. Latitudes and longitudes are drawn in an equal-area
-    cylindrical projection, and other coordinates of a plane in proportion.
+    Blue means that the first model of a pair is better. Neighboring cells are often correlated;
+    "bh" remains valid under positive dependence. Latitudes and longitudes are drawn in an
+    equal-area cylindrical projection, and other coordinates of a plane in proportion.
 
     References
     ----------
@@ -179,6 +182,7 @@ def map(
     if symmetric:
         marks = found["p_adjusted" if "p_adjusted" in found else "p_value"] < alpha
         against = None if targets_of(facts.attrs) else (values > 0) != facts.is_score
+    sides = name_sides(found)
     limits = limit_colours(values, symmetric)
     images: list[QuadMesh] = []
     keys: dict[str, Any] = {}  # what the legend explains
@@ -190,7 +194,8 @@ def map(
         )
         if marks is not None:
             second = None if against is None else against.isel(at)
-            dots = draw_dots(panel, marks.isel(at), "clear", second)
+            labels = ["clear"] if second is None else [f"{name} better" for name in sides]
+            dots = draw_dots(panel, marks.isel(at), *labels, against=second)
             keys.update({dot.get_label(): dot for dot in dots})
         mark_axes(panel, cells)
 
@@ -208,7 +213,7 @@ def map(
             numbers=None, beside=min(beside, 60.0), aside=BAR, aspect=1 / shape,
         )  # fmt: skip
     below = [] if marks is None else [f"dot: {describe_significance(alpha, adjust, values.size)}"]
-    below += [] if against is None else ["blue: first is better"]
+    below += [] if against is None else [f"blue: {sides[0]} is better"]
     below += [] if show == "estimate" else name_cautions(found)
     label_dimensions(ax, values, *below)
     add_map_bar(ax, images[0], words, values if images[0].axes is ax else None)
@@ -265,6 +270,15 @@ def name_panels(result: xr.Dataset, dim: str) -> list[str]:
         return [f"{one} − {two}" for one, two in pairs]
     named = names_of(result[dim])
     return named if dim == "model" else [f"{dim} {label}" for label in named]
+
+
+def name_sides(result: xr.Dataset) -> list[str]:
+    """Name the two models of the only pair, or else the first and the second."""
+    if {"model", "other"} <= set(result.coords) and result["other"].ndim == 0:
+        names = [str(result[name].values) for name in ("model", "other")]
+        if names != ["model", "other"] and not {"", "None"} & set(names):  # they have names
+            return [escape_math(name) for name in shorten_names(names, LONGEST)]
+    return ["first", "second"]
 
 
 def limit_colours(values: xr.DataArray, symmetric: bool) -> tuple[float, float]:
@@ -338,7 +352,7 @@ def shape_of(values: xr.DataArray) -> float:
 
 
 def draw_dots(
-    ax: Axes, clear: xr.DataArray, label: str, against: xr.DataArray | None = None
+    ax: Axes, clear: xr.DataArray, *labels: str, against: xr.DataArray | None = None
 ) -> list[Any]:
     """Draw a dot in each significant cell, or in some of them if cells are small.
 
@@ -358,10 +372,9 @@ def draw_dots(
     apart = min(space / number for number, space in zip(clear.shape, free, strict=True))
     size = max(2.0 if few else 1.2, min(4.0, 0.4 * apart))
     rings = np.zeros_like(chosen) if against is None else chosen & against.to_numpy()
-    names = (label, label) if against is None else ("first better", "second better")
     drawn = []
     for here, face, edge, words in (
-        (chosen & ~rings, ink(ax), paper(ax), names[0]), (rings, paper(ax), ink(ax), names[1]),
+        (chosen & ~rings, ink(ax), paper(ax), labels[0]), (rings, paper(ax), ink(ax), labels[-1]),
     ):  # fmt: skip
         rows, columns = np.nonzero(here)
         if len(rows):

@@ -55,8 +55,8 @@ def test_two_models_are_a_map_of_differences_with_dots_where_these_are_clear(ax)
     clear = (result["p_adjusted"] < 0.05).stack(cell=("lon", "lat"))
     assert 0 < clear.sum() < clear.size
     assert dots(ax) == set(clear[clear]["cell"].to_numpy())
-    assert legend(ax) == ["first better", "second better", "no losses"]
-    assert ax.get_xlabel() == "lon\ndot: p < 0.05 (Benjamini-Hochberg)\nblue: first is better"
+    assert legend(ax) == ["late better", "early better", "no losses"]
+    assert ax.get_xlabel() == "lon\ndot: p < 0.05 (Benjamini-Hochberg)\nblue: late is better"
     first, second = (np.array(line.get_xydata()) for line in ax.lines)
     better = {
         (lon, lat): float(result["difference"].sel(lon=lon, lat=lat)) for lon, lat in dots(ax)
@@ -70,8 +70,12 @@ def test_two_models_are_a_map_of_differences_with_dots_where_these_are_clear(ax)
     np.testing.assert_allclose(cells(draw(models)), cells(ax), rtol=1e-9)
     everything = draw(LATE, EARLY, adjust=None)
     assert dots(ax) < dots(everything)
-    assert everything.get_xlabel() == "lon\ndot: p < 0.05\nblue: first is better"
+    assert everything.get_xlabel() == "lon\ndot: p < 0.05\nblue: late is better"
     assert dots(draw(LATE, EARLY, adjust="holm")) < dots(ax)
+    nameless = draw(LATE.rename(None), EARLY.rename(None))
+    assert nameless.get_xlabel().endswith("blue: first is better")
+    three = grid().assign(middle=LATE / 2 + EARLY / 2)
+    assert draw(three).get_xlabel().endswith("blue: first is better")
 
 
 def test_lazy_arrays_make_the_same_map(ax):
