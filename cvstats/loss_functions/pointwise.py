@@ -585,7 +585,7 @@ def unknown_loss(loss: object) -> LogError:
     meant = read_names("loss").get(name) or read_names("near").get(name)
     near = f" Did you mean {meant!r}?" if meant else ""
     near = near or nearest(name, [*LOSSES, *METRICS])
-    return LogError(f"Unknown loss {loss!r}. Expected one of {known}.{near}")
+    return LogError(f"Unknown loss {loss!r}.{near} Expected one of {known}.")
 
 
 def list_users(option: str) -> list[str]:

@@ -279,7 +279,7 @@ REQUESTS = [
     ({"loss": "auc", "weight": "ward"}, "no column 'ward'", "Expected weight= to be among"),
     ({"loss": "f1_macro", "average": "micro"},
      "implies average='macro'", "loss='f1' with average="),
-    ({"loss": "explained_variance"}, "Unknown loss", "Did you mean 'r2'"),
+    ({"loss": "explained_variance"}, "Unknown loss", "'. Did you mean 'r2'? Expected one of"),
     ({"truth": ["y", "label"], "loss": "auc"}, "loss='auc' reads one", "average='micro'"),
     ({"truth": ["y"], "prediction": ["label"], "loss": "f1"},
      "average=None is not supported", "micro"),
