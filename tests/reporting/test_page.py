@@ -849,6 +849,9 @@ def test_each_color_of_a_map_is_one_model_until_there_are_more(winners, named):
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     others = [f"{winners - named} others"] if winners > named else []
     assert labels == [*verdict.names[:named], *others]
+    explained = np.array([one.get_facecolor() for one in ax.get_legend().get_patches()])
+    pixels = ax.collections[0].get_array().reshape(-1, 4)
+    np.testing.assert_allclose(pixels, explained[np.minimum(best, len(explained) - 1)])
 
 
 COUNT_CUT = "[...document.querySelectorAll('.wide')].filter(e => e.scrollWidth > e.clientWidth)"
