@@ -14,6 +14,12 @@ def refusal(call: Any, *args: Any, **options: Any) -> str:
     return str(caught.value)
 
 
+def refuses(words: str, call: Any, *args: Any, **options: Any) -> None:
+    """Check that a call is refused in words that match a pattern."""
+    with pytest.raises(LogError, match=words):
+        call(*args, **options)
+
+
 def run(capsys, *words):
     """The status of a command, what it prints, and its errors."""
     status = cli.main([str(word) for word in words])

@@ -1,10 +1,20 @@
-"""The one row of a result, with what is the same for all rows."""
+"""The levels of the rows of a log, and the one row of a result."""
 
 import numpy as np
 import pandas as pd
 
 from cvstats.core.cautions import Caution
 from cvstats.core.results import is_count
+
+
+def multi_index(**levels):
+    """The levels of a log, each with a label for every row."""
+    return pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels))
+
+
+def product_index(**levels):
+    """The levels of a log that has a row for each combination of labels."""
+    return pd.MultiIndex.from_product(list(levels.values()), names=list(levels))
 
 
 def only_row(result):

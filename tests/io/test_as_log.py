@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from calls import refusal
+from calls import refusal, refuses
 from rows import only_row
 
 import cvstats
@@ -43,8 +43,7 @@ def test_each_level_has_a_column():
 def test_a_gap_of_one_model_is_left_for_the_methods_to_name(tidy):
     got = cvstats.as_log(tidy.drop(index=7), model="algo", **NAMES)
     assert got.loc[("x", 13)].isna().tolist() == [False, True]
-    with pytest.raises(LogError, match="'net' has no loss"):
-        got.cvci.wald()
+    refuses("'net' has no loss", got.cvci.wald)
     assert got.cvci.wald(missing="drop").attrs["n_dropped"] == 1
 
 
@@ -131,14 +130,12 @@ def test_what_stands_twice_is_named(tidy):
 
 def test_a_model_without_a_name_is_told(tidy):
     tidy.loc[6, "algo"] = None
-    with pytest.raises(LogError, match="the model of row 6 has no name"):
-        cvstats.as_log(tidy, model="algo", **NAMES)
+    refuses("the model of row 6 has no name", cvstats.as_log, tidy, model="algo", **NAMES)
 
 
 @pytest.mark.parametrize("thing", [None, pd.Series([1.0], name="loss"), xr.Dataset(), {"a": [1]}])
 def test_other_tables_are_refused(thing):
-    with pytest.raises(LogError, match=f"a {type(thing).__name__} has no named columns. Expected"):
-        cvstats.as_log(thing)
+    refuses(f"a {type(thing).__name__} has no named columns. Expected", cvstats.as_log, thing)
 
 
 @pytest.mark.parametrize(
@@ -173,8 +170,7 @@ def test_columns_are_named_one_by_one():
         with pytest.raises(LogError, match=re.escape(f"{wrong!r} names no column. Expected the")):
             cvstats.as_log(frame, fold=wrong)
     for wrong in ([], 7, [["loss"]], np.array("loss")):
-        with pytest.raises(LogError, match=r"names no column|no column"):
-            cvstats.as_log(frame, loss=wrong)
+        refuses(r"names no column|no column", cvstats.as_log, frame, loss=wrong)
     both = frame.assign(other=frame["loss"])
     assert list(cvstats.as_log(both, loss=both.columns[[1, 3]]).columns) == ["loss", "other"]
 
@@ -195,16 +191,13 @@ def test_columns_are_named_one_by_one():
 )
 def test_options_of_losses(options, words):
     frame = pd.DataFrame({"y_true": [0, 1], "y_pred": [0.1, 0.9], "fold": [0, 1]}).set_index("fold")
-    with pytest.raises(LogError, match=words):
-        cvstats.losses(frame, **options)
+    refuses(words, cvstats.losses, frame, **options)
 
 
 def test_a_column_that_is_nearly_there():
     frame = pd.DataFrame({"losss": [1.0, 2], "fold": [0, 1], "y_ture": [1, 2], "y_pred": [1, 2]})
-    with pytest.raises(LogError, match=r"no column 'loss'.*Did you mean 'losss'\?"):
-        cvstats.as_log(frame)
-    with pytest.raises(LogError, match=r"no column 'y_true'.*Did you mean 'y_ture'\?"):
-        cvstats.losses(frame)
+    refuses(r"no column 'loss'.*Did you mean 'losss'\?", cvstats.as_log, frame)
+    refuses(r"no column 'y_true'.*Did you mean 'y_ture'\?", cvstats.losses, frame)
 
 
 def test_a_column_of_models_that_is_left_out_is_named() -> None:
@@ -212,8 +205,7 @@ def test_a_column_of_models_that_is_left_out_is_named() -> None:
     labels = {"algorithm": ["a", "a", "b", "b"], "fold": [0, 1, 0, 1], "point": [3, 4, 3, 4]}
     table = pd.DataFrame(labels | {"loss": [0.5, 0.7, 0.4, 0.6]})
     for frame in (table, table.astype({"algorithm": "category"})):
-        with pytest.raises(LogError, match="fold=0, point=3.*pass model='algorithm'"):
-            cvstats.as_log(frame)
+        refuses("fold=0, point=3.*pass model='algorithm'", cvstats.as_log, frame)
     assert cvstats.as_log(table, model="algorithm").columns.tolist() == ["a", "b"]
     notes = table.iloc[:2].assign(note=[["x"], ["y"]])
     assert len(cvstats.as_log(notes)) == 2

@@ -5,6 +5,7 @@ from time import process_time
 import numpy as np
 import pandas as pd
 import pytest
+from calls import refuses
 
 import cvstats
 from cvstats.cli import main
@@ -62,20 +63,17 @@ def test_the_command_takes_the_same_options(tmp_path, capsys):
     ],
 )  # fmt: skip
 def test_all_problems_in_one_message(tmp_path, text, options, words):
-    with pytest.raises(LogError, match=words):
-        read(tmp_path, text, **options)
+    refuses(words, read, tmp_path, text, **options)
 
 
 def test_per_cent(tmp_path):
     assert read(tmp_path, "fold,loss\n0,12.5%\n1,25 %\n").tolist() == [0.125, 0.25]
     for text in (["12.5%", "25%"], ["0.5", "1"]):
         table = pd.DataFrame({"fold": [0, 1], "point": [0, 1], "ridge": text})
-        with pytest.raises(LogError, match=r"Expected numbers\. Convert the text: pandas\.to_num"):
-            cvstats.read_log(table)
+        refuses(r"Expected numbers\. Convert the text: pandas\.to_num", cvstats.read_log, table)
     german = read(tmp_path, "fold;loss\n0;12,5 %\n1;25 %\n", decimal=",")
     assert german.tolist() == [0.125, 0.25]
-    with pytest.raises(LogError, match="not losses: 'ridge', as in '12%'"):
-        read(tmp_path, "fold,ridge\n0,12%\n1,0.5\n")
+    refuses("not losses: 'ridge', as in '12%'", read, tmp_path, "fold,ridge\n0,12%\n1,0.5\n")
     for some, options in (("12.5%", {}), ("12,5%", {"decimal": ","})):
         with pytest.raises(LogError, match="every number of the column has the sign %") as error:
             read(tmp_path, f"fold;point;loss\n0;a;{some}\n1;b;3\n", **options)
@@ -111,9 +109,6 @@ def test_a_file_of_many_models_is_read_in_time(tmp_path):
         seconds.append(process_time() - start)
         assert list(log) == names
     assert seconds[2] < 24 * seconds[1]  # eight times as many; the square would be 64 times
-
-
-# --- headers: blanks, capitals, columns that are no losses ----------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -160,8 +155,7 @@ def test_a_number_is_not_also_a_label_as_text(level):
     readers = [lambda frame: cvstats.read_log(frame, **options)]
     readers += [cvstats.as_log] * (level != "segment")
     for read in readers:
-        with pytest.raises(LogError, match=rf"^'{level}' has the number \d and the text '\d' as"):
-            read(mixed)
+        refuses(rf"^'{level}' has the number \d and the text '\d' as", read, mixed)
         again = mixed.assign(**{level: pd.to_numeric(mixed[level])})  # as the message says
         pd.testing.assert_series_equal(read(again), read(table))
         read(mixed.assign(**{level: ["a", 1, "b", 2] * 2}))  # these are four labels

@@ -3,13 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from rows import product_index
 
 import cvstats
 
 rng = np.random.default_rng(0)
 WIDE = pd.DataFrame(
     rng.random((40, 4)),
-    columns=pd.MultiIndex.from_product([["nDCG", "RR"], ["a", "b"]], names=["measure", "system"]),
+    columns=product_index(measure=["nDCG", "RR"], system=["a", "b"]),
     index=pd.RangeIndex(40, name="query"),
 )
 TIDY = WIDE.stack(["measure", "system"], future_stack=True).rename("value").reset_index()

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from calls import refusal
+from calls import refusal, refuses
+from rows import product_index
 
 import cvstats
 from cvstats import cli
@@ -37,9 +38,6 @@ def odd():
 refused = partial(refusal, cvstats.read_log)
 
 
-# --- separators -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["log.csv", "log.tsv"])
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_separators_are_seen_in_the_header(tmp_path, table, name, separator):
@@ -57,9 +55,6 @@ def test_an_encoding_is_named_with_the_option_that_reads_another(tmp_path, table
     assert "For CSV files with another encoding, pass it as in encoding='latin-1'" in words
     assert "is not valid ASCII" in refused(path, encoding="ascii")
     assert list(cvstats.read_log(path, encoding="latin-1")) == ["Süd", "forest"]
-
-
-# --- folders --------------------------------------------------------------------------------------
 
 
 def test_a_folder_of_saved_logs(tmp_path, table):
@@ -104,9 +99,6 @@ def test_nothing_in_a_list():
     assert refused(()).startswith("the tuple is empty")
 
 
-# --- columns --------------------------------------------------------------------------------------
-
-
 def test_misspelt_columns(odd):
     words = refused(odd, loss="error", fold="split")
     assert words.startswith("'error' is neither a column nor a loss. Expected")
@@ -122,9 +114,6 @@ def test_options_that_nobody_would_look_at(table):
         words = refused(held, **{option: "forest"})
         assert f"are in the column 'loss', but {option}= requires loss=" in words
     assert "no column 'lasso'" in refused(table, metric="lasso")
-
-
-# --- a column for each model ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("repetitions", [1, 2])
@@ -191,9 +180,7 @@ def test_an_evaluation_that_occurs_twice_is_named_once(table):
     twice.iloc[-1, -1] += 1  # another prediction for the same point: no duplicate
     words = refused(twice, truth="ridge", prediction=["ridge", "forest"], loss="squared_error")
     assert "drop_duplicates=True" not in words
-    grid = pd.MultiIndex.from_product(
-        [range(9), [*"xy"], [1, 2]], names=["point", "station", "lead"]
-    )
+    grid = product_index(point=range(9), station=[*"xy"], lead=[1, 2])
     rows = pd.DataFrame({"loss": 0.5}, grid).reset_index()
     words = refused(rows, by="lead", point="point")
     assert "twice: point=0, lead=1; point=0, lead=2; point=1, lead=1; and" in words
@@ -219,9 +206,6 @@ def test_rows_without_points_are_to_be_numbered(table):
     assert len(cvstats.read_log(bare, **options)) == len(table)
 
 
-# --- models ---------------------------------------------------------------------------------------
-
-
 def test_models_of_a_saved_log(tmp_path, table):
     log = cvstats.read_log(table)
     cvstats.save_log(log, tmp_path / "log.csv")
@@ -239,19 +223,10 @@ def test_models_of_a_saved_log(tmp_path, table):
     assert cvstats.read_log(path, prediction=["ridge"], loss="squared_error").shape == (12, 1)
 
 
-# --- tables for people ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("empty", [xr.Dataset(), xr.Dataset({"estimate": ("site", [])})])
 @pytest.mark.parametrize("write", [cvstats.to_markdown, cvstats.to_latex])
 def test_an_empty_result_is_refused(empty, write):
-    with pytest.raises(
-        LogError, match=r"the result is empty. Expected the result of a function such as"
-    ):
-        write(empty)
-
-
-# --- labels in CSV --------------------------------------------------------------------------------
+    refuses(r"the result is empty. Expected the result of a function such as", write, empty)
 
 
 @pytest.mark.parametrize(
@@ -279,9 +254,6 @@ def test_labels_are_text_where_numbers_would_merge_them(tmp_path, labels, expect
             enumerate(expected))  # fmt: skip
     else:
         assert list(log) == expected
-
-
-# --- models of different splits -------------------------------------------------------------------
 
 
 def split(seed, levels=("fold",), n=60):
@@ -319,7 +291,7 @@ def test_models_of_different_splits_are_refused(tmp_path, levels):
 
 def test_models_without_some_repetitions_of_a_point_have_the_same_splits():
     """Every repetition tests all points: what one model lacks is missing, not another split."""
-    rows = pd.MultiIndex.from_product([range(3), range(6)], names=["repetition", "point"])
+    rows = product_index(repetition=range(3), point=range(6))
     one, two = (pd.DataFrame({"loss": 1.0 * np.arange(18)}, rows).drop(rows[at]) for at in (0, 6))
     log = cvstats.read_log({"a": one.reset_index(), "b": two.reset_index()})
     assert log.isna().sum().tolist() == [1, 1]
@@ -333,13 +305,10 @@ def test_every_format_is_documented(name):
     assert re.search(rf"\b{name.replace('-', '')}", page)
 
 
-# --- scores ---------------------------------------------------------------------------------------
-
-
 def answered():
     """Right and wrong answers of two models."""
     rng = np.random.default_rng(0)
-    index = pd.MultiIndex.from_product([list("ab"), range(60)], names=["model", "point"])
+    index = product_index(model=list("ab"), point=range(60))
     return pd.DataFrame({"correct": rng.random(120) < 0.7}, index).reset_index()
 
 
@@ -354,8 +323,7 @@ def test_a_column_named_like_a_score_is_not_taken_for_losses(name, tmp_path):
         lambda: cvstats.as_log(dd.from_pandas(table, npartitions=2), loss=name),
         lambda: cvstats.scan_dask(dd.from_pandas(table, npartitions=2), loss=name),
     ):  # fmt: skip
-        with pytest.raises(LogError, match=rf"'{name}' is named like a score, .*higher_is_better="):
-            read()
+        refuses(rf"'{name}' is named like a score, .*higher_is_better=", read)
     log = cvstats.read_log(table, loss=name, higher_is_better=False)
     assert log.mean().tolist() == pytest.approx(table.groupby("model")[name].mean().tolist())
     assert cvstats.as_log(answered(), loss=["correct"]).columns.tolist() == ["correct"]
@@ -378,8 +346,7 @@ def test_metrics_in_columns_beside_a_column_of_models_are_stacked_as_advised():
         lambda: cvstats.read_log(table, loss=both, **asked),
         lambda: cvstats.read_log(table, higher_is_better=True, **asked),
     ):
-        with pytest.raises(LogError, match=r"stack them.* table.melt\(…, \['ndcg', 'hit'\], 'met"):
-            read()
+        refuses(r"stack them.* table.melt\(…, \['ndcg', 'hit'\], 'met", read)
 
 
 def test_each_of_several_scores_is_converted_back():
@@ -403,8 +370,7 @@ def test_scores_are_not_taken_for_losses_of_models_either(tmp_path, capsys):
     table = pd.DataFrame({"fold": range(10), "accuracy": 0.8, "f1": 0.7})
     table.to_parquet(path := tmp_path / "log.parquet")
     for found in (table, path):
-        with pytest.raises(LogError, match=r"'accuracy' is named .* per split format='scores'"):
-            cvstats.read_log(found)
+        refuses(r"'accuracy' is named .* per split format='scores'", cvstats.read_log, found)
         with pytest.raises(LogError, match="^'accuracy' is named ((?!per split).)*$"):
             cvstats.read_log(table.assign(point=range(10)))
     assert cli.main(["interval", str(path)]) == 2

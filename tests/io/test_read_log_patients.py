@@ -26,9 +26,6 @@ def answers(table):
 refused = partial(refusal, cvstats.read_log)
 
 
-# --- two labels, and which of them a probability is of --------------------------------------------
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -78,9 +75,6 @@ def test_numbers_are_no_classes(table, positive):
     assert "the truth has 4 " in refused(table, truth="Hospital", **options | {"loss": "hinge"})
 
 
-# --- scores of points -----------------------------------------------------------------------------
-
-
 def test_scores_of_points_are_turned(table):
     rng = np.random.default_rng(1)
     scored = table.assign(acc=rng.integers(0, 2, 60), gain=rng.normal(size=60))
@@ -107,9 +101,6 @@ def test_scores_that_cannot_be_turned(table):
     assert "the losses of 'acc' are not numbers: 'good'" in words
 
 
-# --- names ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("option", ["loss", "metric"])
 def test_one_column_of_losses(table, option):
     words = refused(table, **{option: ["a", "b"]}, **CALL)
@@ -120,9 +111,6 @@ def test_one_column_of_losses(table, option):
     )
     words = refused(table, **{option: ["a"]}, **CALL)
     assert words == f"{option}=['a'] is a list. Expected the name of one column: {option}='a'."
-
-
-# --- columns that nobody named --------------------------------------------------------------------
 
 
 def test_columns_that_sound_like_a_level_stay(table):

@@ -11,10 +11,9 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
-from calls import refusal
+from calls import refusal, refuses
 
 import cvstats
-from cvstats.errors import LogError
 
 LEVELS = {"fold": [0, 1, 0, 1], "point": [1, 2, 3, 4]}
 
@@ -23,9 +22,6 @@ def refused(source, **options):
     words = refusal(cvstats.read_log, source, **options)
     assert "\n" not in words
     return words
-
-
-# --- paths ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("source", ["x,y\n" * 200, ["x,y\n" * 200], {"ridge": "x,y\r" * 9}])
@@ -93,9 +89,6 @@ def test_packed_files(tmp_path, suffix, pack, program):
     assert refused(path) == refused(path, format="csv") == expected
 
 
-# --- objects --------------------------------------------------------------------------------------
-
-
 def test_tables_of_other_libraries():
     kind = type("DataFrame", (), {"__module__": "polars.frame", "to_pandas": lambda self: None})
     words = refused(kind())
@@ -111,9 +104,6 @@ def test_an_empty_store(tmp_path):
     assert "e.zarr is an empty directory: it has no .zgroup" in refused(tmp_path / "e.zarr")
     (tmp_path / "e.zarr" / "thesis.txt").write_text("x", "utf-8")
     assert "e.zarr is not a Zarr store" in refused(tmp_path / "e.zarr")
-
-
-# --- losses that are not numbers ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -136,9 +126,6 @@ def test_losses_of_another_kind(values, kind, options):
     assert "Expected numbers." in words
 
 
-# --- decimals with a comma ------------------------------------------------------------------------
-
-
 def test_decimal_commas_in_quotes(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text('fold,point,loss\n0,1,"0,5"\n1,2,1\n', "utf-8")
@@ -147,9 +134,6 @@ def test_decimal_commas_in_quotes(tmp_path):
     assert cvstats.read_log(path, decimal=",").tolist() == [0.5, 1.0]
     path.write_text('fold,point,loss\n0,"0,5",0.5\n1,"0,6",1\n', "utf-8")
     assert cvstats.read_log(path).index.get_level_values("point").tolist() == ["0,5", "0,6"]
-
-
-# --- rows inside rows -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("value", [{"a": 1}, [1, 2]])
@@ -181,13 +165,11 @@ def test_the_default_of_to_json_is_refused_with_the_call_that_is_read(tmp_path):
     table = pd.DataFrame({"point": [1, 2, 3], "loss": [0.1, 0.3, 0.2]})
     path = tmp_path / "x.json"
     table.to_json(path)
-    with pytest.raises(LogError, match=r"With pandas, write it by .*orient='records'"):
-        cvstats.read_log(path)
+    refuses(r"With pandas, write it by .*orient='records'", cvstats.read_log, path)
     table.to_json(path, orient="records")
     assert cvstats.read_log(path).tolist() == [0.1, 0.3, 0.2]
     path.write_text('{"a": 1}', "utf-8")
-    with pytest.raises(LogError, match=r"JSONL also works\)\.$"):
-        cvstats.read_log(path)
+    refuses(r"JSONL also works\)\.$", cvstats.read_log, path)
 
 
 def test_a_json_list_of_objects_is_read_as_jsonl(tmp_path):
@@ -218,5 +200,4 @@ def test_a_path_that_is_not_there(tmp_path):
 def test_a_row_without_a_model_is_named():
     table = pd.DataFrame({"fold": [0, 1] * 2, "point": [0, 1] * 2, "model": ["a", "a", "b", None],
                           "y_true": 1.0, "y_pred": [1.0, 2.0, 3.0, 4.0]})  # fmt: skip
-    with pytest.raises(LogError, match=r"the model of row 3 has no name\."):
-        cvstats.read_log(table, loss="squared_error")
+    refuses(r"the model of row 3 has no name\.", cvstats.read_log, table, loss="squared_error")

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from calls import refusal
+from rows import multi_index
 from zarr_stores import writes_zarr
 
 import cvstats
@@ -29,9 +30,6 @@ refused = partial(refusal, cvstats.save_log)
 def labelled(label):
     index = pd.Index([label, "b"], name="point", dtype=object)
     return pd.Series([1.0, 2.0], index=index, name="loss")
-
-
-# --- whole or not at all --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -66,9 +64,6 @@ def test_links_and_modes_stay(tmp_path):
     assert link.is_symlink()
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert cvstats.read_log(path).equals(LOG * 2)
-
-
-# --- text that cannot be written ------------------------------------------------------------------
 
 
 def test_zero_bytes_in_netcdf(tmp_path):
@@ -110,9 +105,6 @@ def test_what_a_library_refuses_for_another_reason(tmp_path, monkeypatch):
     )
 
 
-# --- what to type ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("path", "words"), [(5, "an int"), (None, "a NoneType"), (["log.csv"], "a list"), (LOG, "a ")]
 )
@@ -132,7 +124,7 @@ SPANS = [
 @pytest.mark.parametrize("labels", SPANS)
 @pytest.mark.parametrize("levels", [1, 2])
 def test_spans_as_labels(tmp_path, labels, levels):
-    index = pd.MultiIndex.from_arrays([[0, 1], labels], names=["fold", "month"])
+    index = multi_index(fold=[0, 1], month=labels)
     log = pd.Series([1.0, 2.0], index=index if levels == 2 else pd.Index(labels, name="month"))
     words = refused(log, tmp_path / "log.csv")
     _, _, typed = words.partition(" As text: ")
@@ -157,9 +149,6 @@ def test_columns_of_several_levels(tmp_path):
     exec(words.partition("the models: ")[2].removesuffix("."), {"log": log})
     cvstats.save_log(log, tmp_path / "log.csv")
     assert list(cvstats.read_log(tmp_path / "log.csv")) == ["a/1", "a/2"]
-
-
-# --- cut off or changed ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])

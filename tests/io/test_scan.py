@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from calls import refusal
+from calls import refusal, refuses
+from rows import multi_index
 
 import cvstats
 from cvstats import LogError
@@ -40,7 +41,7 @@ def test_the_attrs_of_a_saved_log_are_used(tmp_path, loss, writer):
     scores = {"ridge": truth + 0.8 * rng.normal(size=80), "forest": truth + 0.0}
     if loss == "zero_one":
         scores = {name: score > 0.5 for name, score in scores.items()}
-    index = pd.MultiIndex.from_arrays([np.arange(80) % 5, range(80)], names=["fold", "point"])
+    index = multi_index(fold=np.arange(80) % 5, point=range(80))
     predictions = pd.DataFrame({"y": truth, **scores}, index)
     options = {"folds": "pool"} if loss == "auc" else {}
     log = cvstats.losses(predictions, "y", MODELS, loss, **options)
@@ -192,8 +193,7 @@ def test_lists_of_files_are_looked_at(tmp_path, names, words):
     table(n=9).to_parquet(tmp_path / "a.parquet", index=False)
     (tmp_path / "link.parquet").symlink_to("a.parquet")
     paths = [tmp_path / name if isinstance(name, str) else name for name in names]
-    with pytest.raises(LogError, match=words):
-        cvstats.scan_parquet(paths, loss="ridge")
+    refuses(words, cvstats.scan_parquet, paths, loss="ridge")
 
 
 def sum_of_points(moments):
@@ -396,8 +396,7 @@ CASES = {name: rest for name, *rest in refusals()}
 def test_refused_in_words(tmp_path, name):
     words, options, change = CASES[name]
     change(table()).to_parquet(tmp_path / "log", index=False)
-    with pytest.raises(LogError, match=words):
-        cvstats.scan_parquet(tmp_path / "log", **options)
+    refuses(words, cvstats.scan_parquet, tmp_path / "log", **options)
 
 
 def roads():
@@ -433,8 +432,7 @@ def test_moments_without_pairs_are_made_with_them_as_advised(tmp_path, road):
     advice = "Pass pairs=True to Moments.of_log, scan_parquet or scan_dask"
     calls = {"compare": {}, "equivalence": {"margin": 0.2}, "winner": {"rng": 0}}
     for name, options in calls.items():
-        with pytest.raises(LogError, match=f"made without pairs=True.* {advice}"):
-            getattr(moments, name)(**options)
+        refuses(f"made without pairs=True.* {advice}", getattr(moments, name), **options)
         assert getattr(advised, name)(**options) is not None
     assert (
         f"no test of the difference is available: these moments were made without pairs=True, \
@@ -471,9 +469,6 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
         capture_output=True, text=True, cwd=Path(__file__).parents[2],
     ).stdout  # fmt: skip
     assert float(printed.split()[-1]) < 64  # in MB; its losses alone take 134
-
-
-# --- folders that hold labels ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("source", ["site {}", "0{}"])

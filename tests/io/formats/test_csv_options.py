@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from calls import refuses
 
 import cvstats
 from cvstats import LogError
@@ -38,20 +39,16 @@ def test_decimal_commas_thousands_and_encodings(tmp_path, encoding):
     ],
 )
 def test_what_is_not_an_option_is_refused(tmp_path, options, words):
-    with pytest.raises(LogError, match=words):
-        cvstats.read_log(written(tmp_path, GERMAN), **options, **NAMES)
+    refuses(words, cvstats.read_log, written(tmp_path, GERMAN), **options, **NAMES)
 
 
 def test_options_of_csv_files_are_for_these(tmp_path):
     table = pd.DataFrame({"point": [1, 2], "loss": [0.5, 1.0]})
-    with pytest.raises(LogError, match="decimal= applies to CSV files.*a DataFrame"):
-        cvstats.read_log(table, decimal=",")
+    refuses("decimal= applies to CSV files.*a DataFrame", cvstats.read_log, table, decimal=",")
     table.to_json(tmp_path / "log.jsonl", orient="records", lines=True)
-    with pytest.raises(LogError, match="encoding= .*log.jsonl"):
-        cvstats.read_log(tmp_path / "log.jsonl", encoding="latin-1")
+    refuses("encoding= .*log.jsonl", cvstats.read_log, tmp_path / "log.jsonl", encoding="latin-1")
     cvstats.save_log(cvstats.read_log(table), tmp_path / "saved.csv")
-    with pytest.raises(LogError, match="thousands= .*a saved log"):
-        cvstats.read_log(tmp_path / "saved.csv", thousands=" ")
+    refuses("thousands= .*a saved log", cvstats.read_log, tmp_path / "saved.csv", thousands=" ")
     with pytest.raises(LogError, match=r"log.csv could not be read: it is not valid"):
         cvstats.read_log(written(tmp_path, GERMAN, "latin-1"), **NUMBERS, **NAMES)
 
@@ -59,8 +56,7 @@ def test_options_of_csv_files_are_for_these(tmp_path):
 def test_copies_of_rows_are_dropped_on_request(tmp_path):
     text = "source,point,loss\n01,1,0.5\n1,1,0.5\n01,1,0.5\n2,3,1.5\n2,3,1.5\n"
     path = written(tmp_path, text)
-    with pytest.raises(LogError, match="an evaluation occurs twice"):
-        cvstats.read_log(path)
+    refuses("an evaluation occurs twice", cvstats.read_log, path)
     log = cvstats.read_log(path, drop_duplicates=True)
     assert log.index.tolist() == [("01", 1), ("1", 1), ("2", 3)]
     assert log.attrs["n_duplicates"] == 2
@@ -68,8 +64,7 @@ def test_copies_of_rows_are_dropped_on_request(tmp_path):
     assert cvstats.read_log(indexed, drop_duplicates=True).tolist() == [1.0, 1.0]
     assert "n_duplicates" not in cvstats.read_log(indexed[:2], drop_duplicates=True).attrs
     other = written(tmp_path, "point,loss\n1,0.5\n1,0.6\n")
-    with pytest.raises(LogError, match="an evaluation occurs twice"):
-        cvstats.read_log(other, drop_duplicates=True)
+    refuses("an evaluation occurs twice", cvstats.read_log, other, drop_duplicates=True)
 
 
 def test_copies_in_several_files_and_of_samples_add_up(tmp_path):
@@ -83,8 +78,7 @@ def test_copies_in_several_files_and_of_samples_add_up(tmp_path):
     ]
     assert cvstats.read_log([*rows, rows[0]], drop_duplicates=True).sum() == 1
     splits = {"test_score": [1.0], "fit_time": [0.1]}
-    with pytest.raises(LogError, match="format='cross_validate' has none"):
-        cvstats.read_log(splits, drop_duplicates=True)
+    refuses("format='cross_validate' has none", cvstats.read_log, splits, drop_duplicates=True)
 
 
 @pytest.mark.parametrize(

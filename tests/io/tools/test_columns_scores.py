@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from calls import refusal
-from rows import only_row
+from calls import refusal, refuses
+from rows import only_row, product_index
 from sklearn.dummy import DummyRegressor
 from sklearn.model_selection import GridSearchCV, PredefinedSplit, cross_validate
 from together import together
@@ -18,9 +18,6 @@ from cvstats.errors import LogError
 @pytest.fixture
 def table():
     return experiment()
-
-
-# --- a mapping of columns -------------------------------------------------------------------
 
 
 def test_a_column_for_each_model(table):
@@ -57,8 +54,7 @@ def test_a_column_for_each_model(table):
     ],
 )
 def test_words(columns, options, words):
-    with pytest.raises(LogError, match=words):
-        cvstats.read_log(columns, **options)
+    refuses(words, cvstats.read_log, columns, **options)
 
 
 @pytest.mark.parametrize(
@@ -79,30 +75,24 @@ def test_different_designs_have_no_evaluations_in_common(tmp_path):
     one, two = tmp_path / "one.csv", tmp_path / "two.csv"
     one.write_text("fold,point,loss\n1,1,0.5\n", encoding="utf-8")
     two.write_text("fold,loss\n1,0.5\n", encoding="utf-8")
-    with pytest.raises(LogError, match="different levels"):
-        cvstats.read_log([one, two])
+    refuses("different levels", cvstats.read_log, [one, two])
     two.write_text("fold,point,loss\n1,2,0.5\n1,1,0.25\n", encoding="utf-8")
     log = cvstats.read_log([one, two])
     assert list(log) == ["one", "two"]
     assert log.loc[(1, 1)].tolist() == [0.5, 0.25]
-    with pytest.raises(LogError, match="not evaluated on the same points"):
-        log.cvci.holdout()
-
-
-# --- one score for each split ---------------------------------------------------------------
+    refuses("not evaluated on the same points", log.cvci.holdout)
 
 
 def scores(rng, r=5, k=2):
     """Accuracies of two models for r repetitions of k folds."""
-    index = pd.MultiIndex.from_product([range(r), range(k)], names=["repetition", "fold"])
+    index = product_index(repetition=range(r), fold=range(k))
     table = pd.DataFrame({"a": rng.normal(0.8, 0.02, r * k), "b": rng.normal(0.7, 0.02, r * k)})
     return table.set_index(index)
 
 
 def test_scores_say_which_way_is_better():
     table = scores(np.random.default_rng(1))
-    with pytest.raises(LogError, match="higher_is_better"):
-        cvstats.read_log(table, format="scores")
+    refuses("higher_is_better", cvstats.read_log, table, format="scores")
     log = cvstats.read_log(table, format="scores", higher_is_better=True)
     assert (log == -table).all(axis=None)
     log = cvstats.read_log(table.reset_index(), format="scores", higher_is_better=False)
@@ -125,8 +115,7 @@ def test_the_score_of_one_split_is_refused_with_a_way():
         lambda: cvstats.read_log({"test_score": result["test_score"]}, cv=cv, metric="r2"),
         lambda: cvstats.read_log(table, format="scores", higher_is_better=True),
     ):
-        with pytest.raises(LogError, match=r"only one split.*cvstats\.evaluate does, and"):
-            call()
+        refuses(r"only one split.*cvstats\.evaluate does, and", call)
     found = cvstats.read_log(result, X=X, y=y, loss="squared_error")
     assert found.cvci.interval().attrs["n_points"] == 10
 
@@ -142,8 +131,7 @@ def test_interval_takes_scores():
     assert "CVS004" not in set(cvstats.diagnose(log)["code"])
     bare = cvstats.read_log(table, **options)
     call = r"read_log\(…, format='scores', n_train=90, n_test=10\)"
-    with pytest.raises(LogError, match=call):
-        bare.cvci.interval()
+    refuses(call, bare.cvci.interval)
     folds = cvstats.read_log(scores(np.random.default_rng(1)), **options)
     assert folds.cvci.interval().attrs["method"] == "corrected_t"
 
@@ -153,14 +141,12 @@ def test_scores_of_random_splits_need_to_know_the_points_behind_them():
     losses = rng.gamma(2.0, size=(12, 10))
     points = pd.Series(
         losses.reshape(-1),
-        index=pd.MultiIndex.from_product([range(12), range(10)], names=["repetition", "row"]),
+        index=product_index(repetition=range(12), row=range(10)),
     )
     means = {"split": range(12), "error": losses.mean(axis=1)}
     bare = cvstats.read_log(means, format="scores", higher_is_better=False)
-    with pytest.raises(LogError, match="points behind each score"):
-        cvstats.corrected_t(bare)
-    with pytest.raises(LogError, match="points behind each score"):
-        cvstats.corrected_t(bare, train_size=90)
+    refuses("points behind each score", cvstats.corrected_t, bare)
+    refuses("points behind each score", cvstats.corrected_t, bare, train_size=90)
     log = cvstats.read_log(means, format="scores", higher_is_better=False, n_train=90, n_test=10)
     got = only_row(cvstats.corrected_t(log))
     want = only_row(cvstats.corrected_t(points, train_size=90))
@@ -189,9 +175,6 @@ def test_names_of_repeated_folds_are_two_levels_where_there_are_two_repetitions(
     assert cvstats.read_log(pd.DataFrame(rows)).index.names == [*levels, "point"]
 
 
-# --- tables that other tools log ------------------------------------------------------------------
-
-
 def test_a_table_of_weights_and_biases():
     log = cvstats.read_log(
         LOGS / "wandb.table.json", prediction=["ridge", "forest"], loss="squared_error"
@@ -210,8 +193,7 @@ def test_a_table_of_weights_and_biases():
 )
 def test_means_of_models_are_refused_with_a_way(columns, words):
     table = pd.DataFrame({name: [1, 2] for name in columns.split()})
-    with pytest.raises(LogError, match=words):
-        cvstats.read_log(table)
+    refuses(words, cvstats.read_log, table)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from calls import refuses
 from tool_logs import LOGS
 
 import cvstats
@@ -19,9 +20,6 @@ def close(got, want):
     """Hold two results to each other."""
     got, want = got[LIMITS].to_numpy(dtype=float), want[LIMITS].to_numpy(dtype=float)
     np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14)
-
-
-# --- lm-evaluation-harness ------------------------------------------------------------------
 
 
 def samples(model, task):
@@ -50,15 +48,12 @@ def test_lm_eval_is_joined_on_doc_hash_and_not_on_order_or_doc_id():
 
 def test_lm_eval_asks_which_filter_and_which_score():
     path, _ = samples("alpha", "sums")
-    with pytest.raises(LogError, match="several filters: 'strict', 'flexible'.*filter='strict'"):
-        cvstats.read_log(path)
+    refuses("several filters: 'strict', 'flexible'.*filter='strict'", cvstats.read_log, path)
     strict, flexible = (cvstats.read_log(path, filter=f) for f in ("strict", "flexible"))
     assert strict.mean() > flexible.mean()
-    with pytest.raises(LogError, match="Unknown filter 'loose'"):
-        cvstats.read_log(path, filter="loose")
+    refuses("Unknown filter 'loose'", cvstats.read_log, path, filter="loose")
     path, rows = samples("alpha", "parity")
-    with pytest.raises(LogError, match="2 scores: 'acc', 'acc_norm'.*metric='acc'"):
-        cvstats.read_log(path)
+    refuses("2 scores: 'acc', 'acc_norm'.*metric='acc'", cvstats.read_log, path)
     assert cvstats.read_log(path, metric="acc").mean() == 1 - np.mean([r["acc"] for r in rows])
     pd.testing.assert_series_equal(
         cvstats.read_log(path, loss="acc_norm"),
@@ -85,20 +80,14 @@ def test_lm_eval_reads_a_directory_and_records_in_memory(tmp_path):
 
 def test_lm_eval_copies_and_unknown_scores():
     _, rows = samples("alpha", "parity")
-    with pytest.raises(LogError, match="an evaluation occurs twice"):
-        cvstats.read_log([*rows, rows[3]], metric="acc")
+    refuses("an evaluation occurs twice", cvstats.read_log, [*rows, rows[3]], metric="acc")
     copied = [*rows, {**rows[3], "doc_id": 99}]  # the data set has this document twice
     assert len(cvstats.read_log(copied, metric="acc")) == 31
     odd = [{**row, "metrics": ["zest"], "zest": 0.25} for row in rows]
-    with pytest.raises(LogError, match="higher_is_better"):
-        cvstats.read_log(odd)
+    refuses("higher_is_better", cvstats.read_log, odd)
     assert cvstats.read_log(odd, higher_is_better=False).mean() == 0.25
     pairs = [{**row, "metrics": ["acc"], "acc": [1, 2]} for row in rows]
-    with pytest.raises(LogError, match="which is not a number"):
-        cvstats.read_log(pairs)
-
-
-# --- inspect --------------------------------------------------------------------------------
+    refuses("which is not a number", cvstats.read_log, pairs)
 
 
 @pytest.fixture
@@ -150,8 +139,7 @@ def test_inspect_archives_hold_the_same_as_the_json():
 
 
 def test_inspect_needs_the_models_of_several_runs(table):
-    with pytest.raises(LogError, match=r"merge\(evals_df"):
-        cvstats.read_log(table.drop(columns="model"), missing="drop")
+    refuses(r"merge\(evals_df", cvstats.read_log, table.drop(columns="model"), missing="drop")
     one = table[table["model"] == "mockllm/alpha"].drop(columns="model")
     assert cvstats.read_log(one).name == "loss"
 
@@ -160,16 +148,11 @@ def test_inspect_grades_and_sources(table):
     grades = table.assign(score_match="P", error=None)
     assert (cvstats.read_log(grades) == 0.5).all(axis=None)
     for odd in ("maybe", "[1, 0]"):
-        with pytest.raises(LogError, match="grades C, I, P and N"):
-            cvstats.read_log(table.assign(score_match=odd, error=None))
+        refuses("grades C, I, P and N", cvstats.read_log, table.assign(score_match=odd, error=None))
     log = cvstats.read_log(table, missing="drop", source="metadata_topic")
     assert set(log.index.get_level_values("source")) == {"even", "odd"}
     again = pd.concat([table, table.assign(sample_id="another-run")])
-    with pytest.raises(LogError, match="an evaluation occurs twice"):
-        cvstats.read_log(again, missing="drop")
-
-
-# --- Nixtla ---------------------------------------------------------------------------------
+    refuses("an evaluation occurs twice", cvstats.read_log, again, missing="drop")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -199,9 +182,6 @@ def test_nixtla_windows_must_not_overlap():
         cvstats.read_log(LOGS / "nixtla_overlapping.csv", loss="squared_error")
 
 
-# --- AutoGluon ------------------------------------------------------------------------------
-
-
 def test_autogluon_says_what_is_lost_and_is_aligned_by_index():
     table = pd.read_csv(LOGS / "autogluon.csv", index_col=0)
     oof, label = table[["no", "yes"]], table["label"].sample(frac=1, random_state=2)
@@ -221,8 +201,7 @@ def test_autogluon_says_what_is_lost_and_is_aligned_by_index():
     assert log.index.tolist() == [*zip(folds, table.index, strict=True)]
     close(read_with(oof.idxmax(axis=1), groups=folds).cvci.wald(), log.cvci.wald())
     for wrong in (folds.tolist(), pd.concat([folds, folds[:1]])):
-        with pytest.raises(LogError, match=r"groups= does not match the points\. Expected a Ser"):
-            read_with(oof, groups=wrong)
+        refuses(r"groups= does not match the points\. Expected a Ser", read_with, oof, groups=wrong)
 
 
 def test_autogluon_copies_of_rare_rows_are_refused():

@@ -18,9 +18,6 @@ DROP = {"missing": "drop"}
 refused = partial(refusal, cvstats.read_log)
 
 
-# --- inspect --------------------------------------------------------------------------------------
-
-
 def run_of(model="m", epochs=3, number=12, failed=(), **changes):
     """Make a log; ``failed`` are the (id, epoch) that ended in an error."""
     samples = [
@@ -164,9 +161,6 @@ def test_files_of_different_tasks_share_no_questions(tasks):
         }
 
 
-# --- lm-evaluation-harness ------------------------------------------------------------------------
-
-
 @pytest.fixture
 def twice(tmp_path):
     """A directory with two runs of one task; the older one lies in the folder that sorts last."""
@@ -251,9 +245,6 @@ def test_tasks_are_sources_by_every_road(tmp_path):
     one = cvstats.read_log([files[0], files[3]])
     assert "source" not in one.index.names
     assert one.attrs["task"] == "sums"
-
-
-# --- lm-evaluation-harness ------------------------------------------------------------------------
 
 
 def test_means_are_refused_with_the_files_to_read(tmp_path):

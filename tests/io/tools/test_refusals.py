@@ -173,9 +173,6 @@ def test_an_error_without_words_is_named():
     assert one_line(MemoryError()) == "MemoryError"
 
 
-# --- inspect --------------------------------------------------------------------------------
-
-
 def run_of(scores, **changes):
     samples = [
         {"id": at, "epoch": 1, "target": "x", "scores": {"match": {"value": score}}}

@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from calls import refuses
+from rows import multi_index
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -131,7 +133,7 @@ def test_probabilities(classes, loss):
     fold = np.empty(len(y), dtype=int)
     for number, (_, test) in enumerate(cv.split(X, y)):
         fold[test] = number
-    index = pd.MultiIndex.from_arrays([fold, np.arange(len(y))], names=["fold", "point"])
+    index = multi_index(fold=fold, point=np.arange(len(y)))
     same_interval(log, pd.Series(by_hand, index=index))
 
 
@@ -175,19 +177,16 @@ def test_labels_are_no_probabilities(classes, tmp_path):
     result = cross_validate(LinearSVC(), X, y, cv=cv, **KEEP)
     for loss, probable in (("brier", "brier"), (["roc_auc", "log_loss"], "log_loss")):
         words = f"a LinearSVC has no predict_proba, which loss='{probable}' requires"
-        with pytest.raises(LogError, match=words):
-            cvstats.read_log(result, X=X, y=y, loss=loss)
+        refuses(words, cvstats.read_log, result, X=X, y=y, loss=loss)
     votes = cross_validate(VotingClassifier([("svm", LinearSVC())]), X, y, cv=cv, **KEEP)
     with pytest.raises(LogError, match="a VotingClassifier has no predict_proba"):
         cvstats.read_log(votes, X=X, y=y, loss="roc_auc")
     labels = cross_val_predict(LinearSVC(), X, y, cv=cv)
     words = "loss='auc' requires probabilities, but the predictions.* are labels.*predict_proba"
-    with pytest.raises(LogError, match=words):
-        cvstats.read_log(labels, y=y, cv=cv, loss="roc_auc")
+    refuses(words, cvstats.read_log, labels, y=y, cv=cv, loss="roc_auc")
     table = pd.DataFrame({"point": range(len(y)), "y": y, "svm": labels, "rule": labels == 1})
     for models in ("svm", ["svm", "rule"]):
-        with pytest.raises(LogError, match="are labels"):
-            cvstats.read_log(table, truth="y", prediction=models, loss="brier")
+        refuses("are labels", cvstats.read_log, table, truth="y", prediction=models, loss="brier")
     table.to_parquet(tmp_path / "log.parquet")
     with pytest.raises(LogError, match="the predictions of 'rule' are labels"):
         cvstats.scan_parquet(tmp_path / "log.parquet", truth="y", prediction="rule", loss="brier")
@@ -203,9 +202,6 @@ def test_cross_val_predict_of_several_models(numbers):
     log = cvstats.read_log(values, format="sklearn", y=y, cv=cv, loss="squared_error")
     assert list(log) == ["0.1", "10.0"]
     same_interval(log["10.0"], direct(X, y, cv, Ridge(10.0), lambda i: {"fold": i}))
-
-
-# --- traps ----------------------------------------------------------------------------------
 
 
 def test_what_was_not_kept_is_asked_for(numbers):
@@ -235,10 +231,8 @@ def test_scores_of_splits_are_read_with_their_cv(classes):
     several = cross_validate(models["b"], X, y, cv=cv, scoring=("accuracy", "neg_log_loss"))
     loss = cvstats.read_log(several, cv=cv, metric="neg_log_loss")
     np.testing.assert_allclose(loss.squeeze(), -several["test_neg_log_loss"])
-    with pytest.raises(LogError, match="there are 2 scores: 'accuracy', 'neg_log_loss'"):
-        cvstats.read_log(several, cv=cv)
-    with pytest.raises(LogError, match="has no test scores"):
-        cvstats.read_log({"fit_time": [1.0]}, cv=cv)
+    refuses("there are 2 scores: 'accuracy', 'neg_log_loss'", cvstats.read_log, several, cv=cv)
+    refuses("has no test scores", cvstats.read_log, {"fit_time": [1.0]}, cv=cv)
     frame = pd.DataFrame(results["b"])
     pd.testing.assert_series_equal(
         cvstats.read_log(frame, cv=cv, metric="accuracy", X=X, y=y), log["b"].rename("loss")
@@ -246,8 +240,7 @@ def test_scores_of_splits_are_read_with_their_cv(classes):
     folds = frame.rename_axis("fold")
     array = folds.to_xarray().to_array()
     for table in (frame, folds, folds.to_xarray(), folds.to_xarray().chunk(), array):
-        with pytest.raises(LogError, match=r"result of cross_validate.*read_log\(frame, cv=cv"):
-            table.cvci.wald()
+        refuses(r"result of cross_validate.*read_log\(frame, cv=cv", table.cvci.wald)
 
 
 def test_scores_of_cross_val_score_are_those_of_cross_validate(classes):
@@ -285,8 +278,7 @@ def test_scores_of_other_splits_are_refused(classes):
     with pytest.raises(LogError, match=r"shape \(10,\) for 200 .* score: metric='accuracy'"):
         cvstats.read_log(scores, cv=5, y=y)
     log = cvstats.read_log(scores, cv=ShuffleSplit(10))
-    with pytest.raises(LogError, match=r"read_log\(…, n_train=90, n_test=10\)"):
-        log.cvci.interval()
+    refuses(r"read_log\(…, n_train=90, n_test=10\)", log.cvci.interval)
     sized = cvstats.read_log(scores, cv=ShuffleSplit(10), n_train=90, n_test=10)
     assert sized.cvci.interval().attrs["n_train"] == 90
 
@@ -345,15 +337,13 @@ def test_an_array_is_not_the_name_of_a_column(classes):
 )
 def test_folds_that_cannot_be_found_again_are_refused(cv, words):
     y = np.arange(20.0)
-    with pytest.raises(LogError, match=words):
-        cvstats.read_log(y, y=y, cv=cv, loss="squared_error")
+    refuses(words, cvstats.read_log, y, y=y, cv=cv, loss="squared_error")
 
 
 def test_other_data_than_were_cross_validated_are_refused(numbers):
     X, y = numbers
     result = cross_validate(Ridge(), X, y, cv=3, **KEEP)
-    with pytest.raises(LogError, match="a split has row"):
-        cvstats.read_log(result, X=X[:100], y=y[:100], loss="squared_error")
+    refuses("a split has row", cvstats.read_log, result, X=X[:100], y=y[:100], loss="squared_error")
     with pytest.raises(LogError, match="different indexes"):
         cvstats.read_log(result, X=X, y=y.reset_index(drop=True), loss="squared_error")
     twice = X.set_axis([0] * len(X))
@@ -364,11 +354,7 @@ def test_other_data_than_were_cross_validated_are_refused(numbers):
 def test_a_class_that_a_training_set_lacked_is_named():
     X, y = np.zeros((9, 1)), np.array([0, 0, 1, 0, 1, 0, 2, 2, 2])
     result = cross_validate(DummyClassifier(), X, y, cv=KFold(3), **KEEP)
-    with pytest.raises(LogError, match="have different classes"):
-        cvstats.read_log(result, X=X, y=y, loss="log_loss")
-
-
-# --- columns of models, and one Brier score -------------------------------------------------------
+    refuses("have different classes", cvstats.read_log, result, X=X, y=y, loss="log_loss")
 
 
 @pytest.mark.parametrize("words", [False, True])
