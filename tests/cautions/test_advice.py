@@ -23,6 +23,7 @@ from flagged_logs import (
     zero_one,
 )
 from resampled_logs import example
+from rows import multi_index, product_index
 
 import cvstats
 from cvstats.core.cautions import Caution
@@ -50,9 +51,7 @@ def seeds_of_folds(n=200, folds=5, seeds=4):
 def crossed(sources=6, dates=40):
     """Stores that were observed on the same dates."""
     shock = np.cumsum(np.random.default_rng(3).normal(size=dates))
-    index = pd.MultiIndex.from_product(
-        [range(sources), pd.date_range("2024-01-01", periods=dates)], names=["source", "point"]
-    )
+    index = product_index(source=range(sources), point=pd.date_range("2024-01-01", periods=dates))
     values = np.tile(shock, sources) + np.random.default_rng(4).normal(size=len(index))
     return pd.Series(values**2, index)
 
@@ -83,14 +82,14 @@ def skewed(n=60):
 def rare_class(folds):
     draw = np.random.default_rng(8)
     truth = (np.arange(120) < 6).astype(int)
-    index = pd.MultiIndex.from_arrays([np.arange(120) % 3, range(120)], names=["fold", "point"])
+    index = multi_index(fold=np.arange(120) % 3, point=range(120))
     table = pd.DataFrame({"y": truth, "a": truth * 0.5 + draw.normal(size=120)}, index)
     return cvstats.losses(table, truth="y", prediction=["a"], loss="auc", folds=folds)
 
 
 def grouped(sizes):
     label = np.repeat(np.arange(len(sizes)), sizes)
-    index = pd.MultiIndex.from_arrays([label, np.arange(len(label))], names=["source", "point"])
+    index = multi_index(source=label, point=np.arange(len(label)))
     effect = np.random.default_rng(7).normal(size=len(sizes))[label]
     return pd.Series(2 + effect + np.random.default_rng(6).uniform(size=len(label)), index)
 
@@ -129,11 +128,11 @@ LOGS = {code: losses for code, (losses, _, _) in FINDINGS.items()} | {
     "bootstrap": bootstrap_log(120),
     "equal halves": pd.Series(
         [1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 5.0, 5.1],
-        pd.MultiIndex.from_product([range(5), range(2)], names=["repetition", "fold"]),
+        product_index(repetition=range(5), fold=range(2)),
     ),
     "folds in balance": pd.Series(
         np.tile([1.0, 2, 3, 4], 10),
-        pd.MultiIndex.from_arrays([np.arange(40) // 4, range(40)], names=["fold", "point"]),
+        multi_index(fold=np.arange(40) // 4, point=range(40)),
     ),
     "few disagree": pd.DataFrame({"a": zero_one(60, 20), "b": zero_one(60, 25)}),
     "two data sets": pd.DataFrame([[1.0, 2, 3], [4, 5, 6]]).rename_axis("source"),
@@ -262,10 +261,11 @@ def test_advice_does_not_depend_on_what_was_asked_before(first):
     """Logs of one experiment share their index, and what is known of it."""
     rng, n = np.random.default_rng(0), 150
     x = rng.normal(size=n)
-    index = pd.MultiIndex.from_arrays(
-        [np.repeat(range(3), n), np.concatenate([rng.permutation(n) % 5 for _ in range(3)]),
-         np.tile(range(n), 3)], names=["repetition", "fold", "point"],
-    )  # fmt: skip
+    index = multi_index(
+        repetition=np.repeat(range(3), n),
+        fold=np.concatenate([rng.permutation(n) % 5 for _ in range(3)]),
+        point=np.tile(range(n), 3),
+    )
     table = pd.DataFrame({"y": np.tile(x + rng.normal(size=n), 3)}, index)
     table["m"] = np.tile(x, 3) + 1.5 * rng.normal(size=3 * n)
     asked = {"absolute_error": {}, "rmse": {"folds": "pool"}}

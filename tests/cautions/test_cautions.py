@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from flagged_logs import SOUND, heavy, k_fold, labels, near_models, stored_twice
+from rows import multi_index, product_index
 
 import cvstats
 from cvstats.core.cautions import Caution
@@ -95,7 +96,7 @@ def test_of_large_logs_and_many_groups_a_sample_is_read():
     assert "heavy tails" in labels(pd.DataFrame({"a": losses, "b": 0.0}).cvci.compare())
     assert labels(k_fold(n).cvci.wald()) == set()
     many = np.random.default_rng(0).standard_t(3, 303 * 20) ** 2
-    index = pd.MultiIndex.from_product([range(303), range(20)], names=["site", "point"])
+    index = product_index(site=range(303), point=range(20))
     found = pd.Series(many, index)
     assert labels(found.cvci.holdout(by="site")) == {"few points", "skewed"}
     assert "skewed" in labels(found[: 20 * 100].cvci.holdout(by="site"))
@@ -176,9 +177,7 @@ def predicted(kind):
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, 300) if kind == "classes" else rng.normal(size=300)
     table = truth[:, None] + rng.normal(size=(300, 8))
-    index = pd.MultiIndex.from_arrays(
-        [np.arange(300) % 5, np.arange(300) % 60, range(300)], names=["fold", "source", "point"]
-    )
+    index = multi_index(fold=np.arange(300) % 5, source=np.arange(300) % 60, point=range(300))
     table = 1 / (1 + np.exp(-table)) if kind == "classes" else table
     return pd.DataFrame(table, index, EIGHT).assign(y_true=truth)
 
@@ -205,9 +204,7 @@ def sources_of_models(seed):
     rng = np.random.default_rng(seed)
     source = np.repeat(range(40), rng.integers(2, 16, 40))
     losses = rng.normal(5, 1, (40, 8))[source] + rng.normal(size=(len(source), 8))
-    index = pd.MultiIndex.from_arrays(
-        [source % 5, source, source, range(len(source))], names=["fold", "source", "site", "point"]
-    )
+    index = multi_index(fold=source % 5, source=source, site=source, point=range(len(source)))
     return pd.DataFrame(losses + np.linspace(0, 1.2, 8), index, EIGHT)
 
 
@@ -300,7 +297,7 @@ def test_points_stored_five_times_are_duplicates():
     rare = pd.DataFrame((draw.random((300, 4)) < 0.01) * 1.0, columns=list("efgh"))
     mixed = pd.concat([ratings, rare], axis=1).rename_axis("point")
     assert "duplicated points" not in cvstats.compare(mixed)["caution"].iloc[0]
-    twice = pd.MultiIndex.from_product([range(2), range(15)], names=["repetition", "point"])
+    twice = product_index(repetition=range(2), point=range(15))
     for seed in range(30):  # chance is most likely with few points and one model
         one = pd.Series(np.random.default_rng(seed).integers(-10, 10, 30) * 1.0, twice)
         assert "duplicated points" not in one.cvci.ordered()["caution"].item()
@@ -320,9 +317,7 @@ def test_a_loss_of_zero_is_not_negative():
 
 def test_two_sources_of_a_group_are_ignored():
     point = np.arange(120)
-    index = pd.MultiIndex.from_arrays(
-        [0 * point, point // 40, point // 20, point], names=["fold", "group", "source", "point"]
-    )
+    index = multi_index(fold=0 * point, group=point // 40, source=point // 20, point=point)
     losses = pd.DataFrame({"a": np.random.default_rng(0).random(120)}, index)
     for by, ignored in (("group", True), ("source", False)):
         cautions = losses.cvci.holdout(by=by)["caution"]

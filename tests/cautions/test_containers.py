@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from calls import refuses
 from flagged_logs import (
     SOUND,
     autoregressive,
@@ -22,11 +23,12 @@ from flagged_logs import (
     stored_twice,
     zero_one,
 )
+from rows import product_index
 from strategies import by_row
 from together import together
 
 import cvstats
-from cvstats import LogError, Moments
+from cvstats import Moments
 from cvstats.core.cautions import Caution
 from cvstats.large import moments
 from cvstats.log import loss_checks as checks
@@ -113,7 +115,7 @@ def times(values):
 
 
 def halves(values):
-    index = pd.MultiIndex.from_product([range(5), range(2)], names=["repetition", "fold"])
+    index = product_index(repetition=range(5), fold=range(2))
     return pd.DataFrame({"a": values}, index)
 
 
@@ -252,9 +254,6 @@ def label_of(name):
     return next(c.label for c in Caution if name == c.label or name.startswith(f"{c.label} of"))
 
 
-# --- the paths ------------------------------------------------------------------------------------
-
-
 def on_array(log, call):
     return call(by_row(log))
 
@@ -366,8 +365,7 @@ def test_the_label_is_the_same(name, path):
     if path == "by" and not answers_by_group(call, log):
         return
     if path in REFUSED.get(name, ()):
-        with pytest.raises(LogError, match=LOSSES):
-            PATHS[path](log, call)
+        refuses(LOSSES, PATHS[path], log, call)
         return
     found = labels(PATHS[path](log, call))
     assert (label in found) == (path not in UNKNOWN.get(name, ())), found
@@ -409,9 +407,6 @@ def test_a_file_keeps_what_is_examined(tmp_path):
         again = Moments.load(tmp_path / "moments.npz")
         pd.testing.assert_frame_equal(call(again), call(moments))
         assert name in labels(call(again))
-
-
-# --- samples of long logs -------------------------------------------------------------------------
 
 
 def long_clusters(wrong):
@@ -502,9 +497,6 @@ def test_large_losses_are_harmless_with_enough_points(path, large_losses):
     assert "heavy tails" in labels(PATHS[path](without_variance, of("wald")))
 
 
-# --- refusals -------------------------------------------------------------------------------------
-
-
 def ragged():
     """Sources that share some of their dates, each with others of its own."""
     parts = {}
@@ -519,10 +511,8 @@ def ragged():
 def test_sources_that_share_some_points_are_crossed_on_every_path(call):
     log = ragged()
     words = "the same points occur in several sources"
-    with pytest.raises(LogError, match=words):
-        in_batches(log, call)
-    with pytest.raises(LogError, match=words):
-        on_dask_frame(log, call)
+    refuses(words, in_batches, log, call)
+    refuses(words, on_dask_frame, log, call)
     expected = call(log)
     for path in (on_array, on_lazy_array):
         found = path(log, call)
@@ -534,6 +524,5 @@ def test_losses_that_are_too_small_are_refused_on_every_path(call):
     log = k_fold(losses=RNG().normal(size=300)).to_frame("a")
     log["b"] = RNG().permutation(log["a"])
     for path in (on_array, on_lazy_array, in_batches, on_dask_frame):
-        with pytest.raises(LogError, match="are too small to be squared"):
-            path(log * 1e-200, call)
+        refuses("are too small to be squared", path, log * 1e-200, call)
     assert "zero variance" in labels(on_lazy_array(log * 0 + 1e-200, cvstats.wald))

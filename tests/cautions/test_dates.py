@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from flagged_logs import autoregressive, dated, labels
+from rows import multi_index, product_index
 
 import cvstats
 from cvstats import LogError
@@ -34,7 +35,7 @@ def test_dates_of_a_large_log_are_read_in_order():
     rng = np.random.default_rng(2)
     noise = autoregressive(rng.normal(size=(3_000, 40)), 0.5)
     days = pd.date_range("2010-01-01", periods=3_000)
-    index = pd.MultiIndex.from_product([days, range(40)], names=["point", "source"])
+    index = product_index(point=days, source=range(40))
     log = pd.Series(noise.ravel(), index).sample(frac=1, random_state=1)
     assert "serial dependence" in labels(cvstats.naive(log))
 
@@ -49,7 +50,7 @@ def test_points_are_dated_by_their_labels(form):
         "days": lambda: pd.Index([day.date() for day in days]),
         "numbers": lambda: days.factorize(sort=True)[0],
     }[form]()
-    losses.index = pd.MultiIndex.from_arrays([folds, other], names=["fold", "point"])
+    losses.index = multi_index(fold=folds, point=other)
     assert ("serial dependence" in labels(losses.cvci.wald())) == (form != "numbers")
 
 
@@ -122,9 +123,9 @@ def test_tests_without_standard_errors_name_the_comparison_in_time():
 def test_each_source_is_a_series_and_groups_may_depend():
     losses = dated(0.6, n=400)
     day = losses.index.get_level_values("point")
-    block = pd.Series(losses.to_numpy(), pd.MultiIndex.from_arrays(
-        [day.day_of_year // 60 + 10 * day.year, day], names=["source", "point"]
-    ))  # fmt: skip
+    block = pd.Series(
+        losses.to_numpy(), multi_index(source=day.day_of_year // 60 + 10 * day.year, point=day)
+    )
     block = pd.concat({0: block}, names=["fold"])
     assert "serial dependence" in labels(block.cvci.holdout())
     assert "serial dependence" not in labels(block.cvci.clustered())
@@ -204,7 +205,7 @@ def test_points_next_to_dates_are_not_put_in_order():
     rng = np.random.default_rng(0)
     noise = rng.normal(size=200).cumsum()
     days = pd.date_range("2024-01-01", periods=200)
-    index = pd.MultiIndex.from_arrays([rng.permutation(200), days], names=["point", "date"])
+    index = multi_index(point=rng.permutation(200), date=days)
     log = pd.DataFrame({"a": noise, "b": 0.9 * noise}, index)
     with pytest.raises(LogError, match="its dates are on the level 'date'"):
         log.cvci.ordered()

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from calls import refuses
 from flagged_logs import (
     FINDINGS,
     SOUND,
@@ -26,13 +27,13 @@ from flagged_logs import (
     with_outlier,
     zero_one,
 )
+from rows import multi_index
 from scipy import stats
 from together import together
 
 import cvstats
 from cvstats.core.cautions import Caution
 from cvstats.diagnostics import CHECKS, drift, trend_p_value
-from cvstats.errors import LogError
 from cvstats.facts import LogFacts
 from cvstats.log.loss_checks import mark_shapes, measure_shapes, sample_rows
 from cvstats.log.read import read
@@ -226,7 +227,7 @@ def test_losses_of_few_values_have_no_shape(values):
 def test_variances_of_folds_may_differ_five_times(more, reported):
     even = np.r_[0.0, np.tile([-1.0, 1.0], 8)]
     losses = np.concatenate([even, even, even * np.repeat([1, more], [9, 8]), even])
-    index = pd.MultiIndex.from_arrays([np.repeat(range(4), 17), range(68)], names=["fold", "point"])
+    index = multi_index(fold=np.repeat(range(4), 17), point=range(68))
     table = found(pd.Series(losses + 3, index))
     assert ("CVS013" in table.index) == reported
 
@@ -248,7 +249,7 @@ def copied(pairs, n=200, apart=0, copies=2):
         losses[fold : fold + 10 * copies : 10] = losses[fold]
     for point in range(150, 150 + 2 * apart, 2):
         losses[point] = losses[point + 1]
-    index = pd.MultiIndex.from_arrays([np.arange(n) % 10, np.arange(n)], names=["fold", "point"])
+    index = multi_index(fold=np.arange(n) % 10, point=np.arange(n))
     return pd.DataFrame(losses, index, ["a", "b"])
 
 
@@ -352,9 +353,10 @@ def test_bootstrap_samples_and_other_layouts():
     draw = np.random.default_rng(0)
     count = draw.poisson(1, (20, 60))
     count[0] = 1
-    index = pd.MultiIndex.from_arrays(
-        [np.repeat(np.arange(20), 60), np.tile(np.arange(60), 20), count.reshape(-1)],
-        names=["repetition", "point", "count"],
+    index = multi_index(
+        repetition=np.repeat(np.arange(20), 60),
+        point=np.tile(np.arange(60), 20),
+        count=count.reshape(-1),
     )
     losses = pd.Series(draw.uniform(size=1200), index)
     table = found(losses)
@@ -371,10 +373,8 @@ def test_what_is_left_when_losses_are_missing():
 
 
 def test_what_is_no_container_is_refused():
-    with pytest.raises(LogError, match="is not a loss log"):
-        cvstats.diagnose([1.0, 2.0])
-    with pytest.raises(LogError, match="lazy"):
-        cvstats.diagnose(SOUND.to_xarray().chunk(point=100))
+    refuses("is not a loss log", cvstats.diagnose, [1.0, 2.0])
+    refuses("lazy", cvstats.diagnose, SOUND.to_xarray().chunk(point=100))
 
 
 def test_hits_are_told_by_all_models_and_scores_by_their_names():
@@ -459,7 +459,7 @@ def test_a_sample_of_dates_is_all_of_the_first_ones():
 def test_unequal_folds_train_on_unequal_shares():
     """The log said that each model was trained on 67% of the points."""
     folds = np.repeat([0, 1, 2], [57, 2, 1])
-    index = pd.MultiIndex.from_arrays([folds, range(60)], names=["fold", "point"])
+    index = multi_index(fold=folds, point=range(60))
     log = pd.Series(rng.normal(size=60), index)
     assert "one model was trained on only 5% of the points" in found(log).loc["CVS014", "finding"]
     equal = log.set_axis(index.set_codes(np.arange(60) % 3, level="fold"))

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from rows import only_row
+from rows import only_row, product_index
 
 import cvstats
 from cvstats.core.cautions import Caution
@@ -115,7 +115,7 @@ def test_no_caution_where_nothing_is_in_doubt():
 
 
 def test_advice_for_means_does_not_lead_into_the_trap():
-    index = pd.MultiIndex.from_product([range(3), range(5)], names=["repetition", "fold"])
+    index = product_index(repetition=range(3), fold=range(5))
     log = pd.Series(np.arange(15.0), index)
     with pytest.raises(LogError, match=r"set log.attrs\['holds'\] = 'scores'") as error:
         log.cvci.wald()

@@ -3,15 +3,15 @@
 import itertools
 
 import numpy as np
-import pandas as pd
 import pytest
+from calls import refuses
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rows import product_index
 
 from cvstats.core import design as designs
 from cvstats.core import kernels
 from cvstats.core.design import Design, GridCodes, Level
-from cvstats.errors import LogError
 from cvstats.log.pandas import facts_about
 
 BLOCKS = st.sampled_from([1, 3, 16, 1 << 18])
@@ -77,9 +77,6 @@ def check_plan(design, codes, by):
             assert plan.blocks[0][b, number] == len(at)
             assert plan.blocks[1][b, number] == (at[0] if at else 0)
     return plan
-
-
-# --- cells and plans ------------------------------------------------------------------------------
 
 
 @given(drawn(), BLOCKS, st.integers(0, 3))
@@ -161,8 +158,6 @@ def test_grid(shape, data):
     assert not block.flags.writeable
 
 
-# --- identity -------------------------------------------------------------------------------------
-
 SPLIT = ("sample", "outer", "repetition")
 
 
@@ -201,8 +196,7 @@ def test_each_evaluation_stands_once(data, names, block, window):
         patch.setattr(designs, "BLOCK", block)
         patch.setattr(designs, "WINDOW", window)
         if isinstance(wanted, str):
-            with pytest.raises(LogError, match=wanted):
-                design.splits()
+            refuses(wanted, design.splits)
         else:
             splits = design.splits()
             assert (sorted(splits.rows.tolist()), splits.points) == wanted
@@ -225,8 +219,7 @@ def test_a_partition_of_some_size(monkeypatch, window):
     assert (splits.rows.tolist(), splits.points) == ([n] * r, n)
     codes["point"][7] = codes["point"][8]
     twice = {name: Level(range(n), column) for name, column in codes.items()}
-    with pytest.raises(LogError, match="in two folds of one repetition: repetition=0, fold=2"):
-        Design(twice, n * r).splits()
+    refuses("in two folds of one repetition: repetition=0, fold=2", Design(twice, n * r).splits)
 
 
 def test_points_named_within_their_sources():
@@ -234,8 +227,7 @@ def test_points_named_within_their_sources():
     levels = {"source": Level("ab", source), "point": Level(range(3), point)}
     assert Design(levels, 5).splits().points == 5
     again = {"source": Level("ab", source), "point": Level(range(3), point[[0, 1, 2, 3, 3]])}
-    with pytest.raises(LogError, match=r"source='b', point=1 \(rows 3 and 4\)"):
-        Design(again, 5).splits()
+    refuses(r"source='b', point=1 \(rows 3 and 4\)", Design(again, 5).splits)
     only_some = Design(again, 5, np.array([True, True, True, True, False]))
     assert only_some.splits().points == 4
 
@@ -246,23 +238,19 @@ def test_a_row_without_a_label(name):
     codes["point"] = np.array([0, 1, 0, 1])
     codes[name] = np.where(np.arange(4) == 2, -1, codes[name])
     levels = {level: Level("ab", column) for level, column in codes.items()}
-    with pytest.raises(
-        LogError, match=f"level '{name}' has no label .NaN. in row 2: .*{name}=None"
-    ):
-        Design(levels, 4).splits()
+    refuses(f"level '{name}' has no label .NaN. in row 2: .*{name}=None", Design(levels, 4).splits)
     masked = Design(levels, 4, np.array([True, True, False, True]))
     assert masked.splits().points == 2
 
 
 def test_other_levels_do_not_tell_evaluations_apart():
     levels = {"point": Level("a", np.array([0, 0])), "model": Level("xy", np.array([0, 1]))}
-    with pytest.raises(LogError, match=r"appears twice.*unstack\('model'\)"):
-        Design(levels, 2).splits()
+    refuses(r"appears twice.*unstack\('model'\)", Design(levels, 2).splits)
 
 
 def test_what_is_known_of_an_index_depends_on_its_labels():
     """The same codes with more labels have other cell numbers."""
-    index = pd.MultiIndex.from_product([range(2), range(3)], names=["fold", "point"])
+    index = product_index(fold=range(2), point=range(3))
     more = index.set_levels(range(9), level="point")
     assert facts_about(index) is facts_about(index[:])
     assert facts_about(index) is not facts_about(more)

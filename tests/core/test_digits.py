@@ -9,7 +9,7 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
-from rows import only_row
+from rows import multi_index, only_row
 
 import cvstats
 
@@ -34,7 +34,7 @@ def digits(ours: float, exact: Fraction) -> float:
 
 def as_log(values, folds=1):
     n = len(values)
-    index = pd.MultiIndex.from_arrays([np.arange(n) % folds, range(n)], names=["fold", "point"])
+    index = multi_index(fold=np.arange(n) % folds, point=range(n))
     return pd.Series(values, index=index, dtype=float)
 
 
@@ -77,8 +77,6 @@ def test_nist_in_folds(name):
         within = only_row(cvstats.wald(as_log(values, 3), variance="within-fold"))["se"]
         assert digits(within, root(oracle.wald(rows, "within-fold").variance)) >= 12
 
-
-# --- far from zero --------------------------------------------------------------------------------
 
 RNG = np.random.default_rng(20)
 NOISE = RNG.normal(size=1_000)
@@ -126,9 +124,7 @@ def test_batches_far_from_each_other():
     """In any order, as the whole log."""
     rng = np.random.default_rng(1)
     offsets = np.repeat([0.0, 1e9, -1e9, 5.0], 1000)
-    index = pd.MultiIndex.from_arrays(
-        [np.arange(4000) % 10, np.arange(4000)], names=["fold", "point"]
-    )
+    index = multi_index(fold=np.arange(4000) % 10, point=np.arange(4000))
     log = pd.Series(rng.normal(size=4000) + offsets, index)
     for method in ("naive", "wald"):
         whole = only_row(getattr(cvstats, method)(log))

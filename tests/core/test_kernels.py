@@ -226,8 +226,6 @@ def test_residuals(log, models, number):
             np.testing.assert_allclose(rest, 1 + wanted.sum(axis=0), atol=1e-12)
 
 
-# --- where the machine code is kept ---------------------------------------------------------------
-
 SCRIPT = """
 import numpy as np, pandas as pd, cvstats
 index = pd.MultiIndex.from_arrays([np.arange(12) % 3, range(12)], names=["fold", "point"])

@@ -10,10 +10,11 @@ import oracle
 import pandas as pd
 import pytest
 import xarray as xr
-from rows import only_row
+from calls import refuses
+from rows import multi_index, only_row
 
 import cvstats
-from cvstats import LogError, Moments
+from cvstats import Moments
 from cvstats.core import design as designs
 from cvstats.core import kernels, reduce
 from cvstats.core.design import CellIndex
@@ -84,8 +85,7 @@ def test_repeated_rows_are_named_among_many_labels():
     twice.index = twice.index.set_names(
         ["sample", "outer", "repetition", "fold", "source", "point"]
     )
-    with pytest.raises(LogError, match=r"the same evaluation appears twice: .*rows 7 and 2,000"):
-        cvstats.wald(twice)
+    refuses(r"the same evaluation appears twice: .*rows 7 and 2,000", cvstats.wald, twice)
 
 
 def test_the_parts_of_a_log_of_many_labels():
@@ -121,9 +121,6 @@ def test_a_product_that_32_bits_do_not_hold_takes_the_sparse_way(monkeypatch):
     assert design.cell_table(("a", "b")).total.tolist() == [1, 1]
 
 
-# --- labels that never occur ----------------------------------------------------------------------
-
-
 def filtered(labels: int, repetitions: int = 20, n: int = 100) -> pd.Series:
     """What is left of a long log after a filter: few rows, and all of its labels."""
     rng = np.random.default_rng(2)
@@ -151,11 +148,8 @@ def test_labels_that_never_occur_change_nothing_and_cost_little():
     assert Moments.of_log(log).prints.tolist() == Moments.of_log(plain).prints.tolist()
 
 
-# --- rows without a label -------------------------------------------------------------------------
-
-
 def with_site(labels) -> pd.Series:
-    index = pd.MultiIndex.from_arrays([range(300), labels], names=["point", "site"])
+    index = multi_index(point=range(300), site=labels)
     return pd.Series(np.arange(300.0), index=index)
 
 
@@ -170,28 +164,18 @@ def test_rows_without_a_label_are_refused_everywhere_in_the_same_words(gaps, ask
         r"Expected a label for every evaluation\. Give these rows a label, or drop them: "
         r"log\[log\.index\.get_level_values\('site'\)\.notna\(\)\]\.$"
     )
-    with pytest.raises(LogError, match=words):
-        ask(log, by="site")
+    refuses(words, ask, log, by="site")
     assert cvstats.moments(log, by=())["count"].sum() == 300
 
 
-# --- what is remembered ---------------------------------------------------------------------------
-
-
 def test_words_follow_the_labels_of_an_index():
-    index = pd.MultiIndex.from_arrays(
-        [np.arange(100) % 2, np.arange(100) // 2, np.arange(100) % 10],
-        names=["repetition", "point", "source"],
+    index = multi_index(
+        repetition=np.arange(100) % 2, point=np.arange(100) // 2, source=np.arange(100) % 10
     )
     log = pd.Series(np.arange(100.0), index=index)
-    with pytest.raises(LogError, match=r"source=0, point=0 appears in source=1 too"):
-        cvstats.clustered(log)
+    refuses(r"source=0, point=0 appears in source=1 too", cvstats.clustered, log)
     log.index = log.index.set_levels(list("abcdefghij"), level="source")
-    with pytest.raises(LogError, match=r"source='a', point=0 appears in source='b' too"):
-        cvstats.clustered(log)
-
-
-# --- many cells -----------------------------------------------------------------------------------
+    refuses(r"source='a', point=0 appears in source='b' too", cvstats.clustered, log)
 
 
 def many_cells(rows: int, repetitions: int, folds: int) -> pd.Series:
@@ -232,9 +216,7 @@ def test_early_merges_and_forgotten_counts_change_no_answer(monkeypatch, table, 
     monkeypatch.setattr(designs, "TABLE", table)
     monkeypatch.setattr(reduce, "KEPT", kept)
     rng = np.random.default_rng(4)
-    index = pd.MultiIndex.from_arrays(
-        [rng.integers(0, 3, 1_000), np.arange(1_000)], names=["fold", "point"]
-    )
+    index = multi_index(fold=rng.integers(0, 3, 1_000), point=np.arange(1_000))
     log = pd.Series(rng.normal(size=1_000) + 1e6, index=index)
     expected = oracle.wald(oracle.log(log.tolist(), fold=index.codes[0].tolist()), "within-fold")
     found = []

@@ -142,9 +142,6 @@ def test_intervals_of_one_proportion_as_statsmodels(errors, n):
         assert np.isnan(ours(np.array([np.nan]), n, 0.1)).all()
 
 
-# --- size and coverage, exactly -------------------------------------------------------------------
-
-
 def tables_near(n, p10, p01):
     """All tables that have some probability, and how much."""
     most = [int(stats.binom.isf(1e-9, n, max(p, 1e-12))) + 1 for p in (p10, p01)]

@@ -113,9 +113,6 @@ def kinds(table):
     yield "pairs", Differences(rows, *two), table[:, two[0]] - table[:, two[1]]
 
 
-# --- any layout -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("width", [5, 18])
 @pytest.mark.parametrize("by", BYS)
 @pytest.mark.parametrize("masked", [False, True])
@@ -162,9 +159,6 @@ def test_types(dtype, width):
             found = compute_moments(design_of(90), losses, by)
             nearly(found, compute_moments(design_of(90), doubles, by), level=100)
     check(design_of(90), wide, LossColumns((table,)), ("fold",), tolerance=1e-12)
-
-
-# --- any blocks, any threads ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("width", [4, 18])
@@ -254,9 +248,6 @@ def test_a_loss_that_is_no_number_stays_in_its_cell(small):
         np.testing.assert_allclose(found.m2[~here], wanted.m2[~here], rtol=1e-12)
 
 
-# --- differences ----------------------------------------------------------------------------------
-
-
 def test_many_pairs_come_from_co_moments(monkeypatch):
     """The matrix of co-moments and the columns of differences give the same cells."""
     table = np.random.default_rng(5).normal(size=(400, 12))
@@ -293,9 +284,6 @@ def test_a_common_level_costs_no_digits():
         for _, losses, wanted in kinds(steps + level):
             if isinstance(losses, Differences):
                 check(design_of(300), wanted, losses, ("fold",), tolerance=1e-12)
-
-
-# --- zeros and ones -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [float, np.float32, np.int8, np.uint8])

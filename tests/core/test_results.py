@@ -8,11 +8,11 @@ import golden
 import numpy as np
 import pandas as pd
 import pytest
+from calls import refuses
 from together import together
 
 import cvstats
 from cvstats.core.cautions import Caution, flag_attrs, label_cautions
-from cvstats.errors import LogError
 from cvstats.intervals import list_methods
 
 
@@ -61,9 +61,6 @@ def test_counts_are_columns_only_where_rows_differ():
     assert "n_points" not in table.attrs
 
 
-# --- cautions -------------------------------------------------------------------------------------
-
-
 def test_labels_are_short_plain_and_different():
     labels = [caution.label for caution in Caution]
     assert len(set(labels)) == len(labels)
@@ -86,13 +83,7 @@ def test_combinations_of_cautions_are_flags():
 
 def test_what_has_no_cautions_is_refused():
     for other in (FOLDS, FOLDS["ridge"], 3):
-        with pytest.raises(
-            LogError, match="Expected the result of a function such as cvstats.wald"
-        ):
-            cvstats.cautions(other)
-
-
-# --- variances of rounding ------------------------------------------------------------------------
+        refuses("Expected the result of a function such as cvstats.wald", cvstats.cautions, other)
 
 
 @pytest.mark.parametrize("unit", [0.1, 1e100])

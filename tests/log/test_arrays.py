@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from calls import refuses
+from rows import multi_index
 
 from cvstats.core.cautions import Caution
 from cvstats.errors import LogError
-
-# --- xarray: what is carried ----------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -61,8 +61,7 @@ def test_variables_of_different_units_are_not_compared(grid, chunks):
     log = both if chunks is None else both.chunk(chunks)
     assert log.cvci.interval()["estimate"].attrs == {}
     for ask in (log.cvci.compare, log.cvci.summary, lambda: both.cvci.winner(rng=0)):
-        with pytest.raises(LogError, match="'old' has 'K2' and 'new' has 'mm2'. Expected models"):
-            ask()
+        refuses("'old' has 'K2' and 'new' has 'mm2'. Expected models", ask)
     both["new"].attrs["units"] = "K2"
     assert "lower mean loss than" in str(both.cvci.summary())
     log = both if chunks is None else both.chunk(chunks)
@@ -70,7 +69,7 @@ def test_variables_of_different_units_are_not_compared(grid, chunks):
 
 
 def test_a_dimension_of_several_levels_next_to_another():
-    rows = pd.MultiIndex.from_arrays([np.arange(12) % 3, range(12)], names=["fold", "point"])
+    rows = multi_index(fold=np.arange(12) % 3, point=range(12))
     rows = xr.Coordinates.from_pandas_multiindex(rows, "row")
     losses = np.random.default_rng(2).random((4, 12, 2))
     log = xr.DataArray(losses, {"repetition": range(4), "model": list("ab")},
@@ -153,6 +152,5 @@ def test_names_of_models_need_not_be_strings(grid, names):
 def test_the_advice_on_duplicates_is_for_arrays():
     points = [*range(19), 4]
     log = xr.DataArray(np.arange(20.0), {"point": points}, dims="point")
-    with pytest.raises(LogError, match=r"drop them, as in log\.drop_duplicates\('point'\)\."):
-        log.cvci.holdout()
+    refuses(r"drop them, as in log\.drop_duplicates\('point'\)\.", log.cvci.holdout)
     assert log.drop_duplicates("point").cvci.holdout().attrs["n_points"] == 19

@@ -5,6 +5,8 @@ import gc
 import numpy as np
 import pandas as pd
 import pytest
+from calls import refuses
+from rows import multi_index
 from strategies import stacked
 
 import cvstats
@@ -52,8 +54,7 @@ def test_a_part_of_an_index_is_checked_anew(log):
     assert half.attrs["n_repetitions"] == 1
     copied = cvstats.wald(log.iloc[12:].set_axis(again(log.index[12:])))
     assert half["se"].item() == copied["se"].item()
-    with pytest.raises(LogError, match="random splits"):
-        cvstats.wald(log.iloc[3:])
+    refuses("random splits", cvstats.wald, log.iloc[3:])
 
 
 def test_facts_are_forgotten_with_the_index(log):
@@ -78,18 +79,15 @@ def test_changed_losses_are_seen(log):
     expected = before["estimate"].item() + 1 / 24
     assert cvstats.wald(log)["estimate"].item() == pytest.approx(expected)
     log.iloc[5] = np.nan
-    with pytest.raises(LogError, match="missing .NaN. at repetition=0, fold=0, point=5"):
-        cvstats.wald(log)
+    refuses("missing .NaN. at repetition=0, fold=0, point=5", cvstats.wald, log)
     log.iloc[5] = np.inf
-    with pytest.raises(LogError, match="infinite at repetition=0, fold=0, point=5"):
-        cvstats.wald(log)
+    refuses("infinite at repetition=0, fold=0, point=5", cvstats.wald, log)
     log.iloc[5] = 0.5
     assert np.isfinite(cvstats.wald(log)["se"].item())
     array = stacked(log.to_frame()).copy()
     cvstats.wald(array)
     array[5, 0] = np.nan
-    with pytest.raises(LogError, match="missing .NaN."):
-        cvstats.wald(array)
+    refuses("missing .NaN.", cvstats.wald, array)
 
 
 def test_left_out_evaluations_are_not_remembered(log):
@@ -107,9 +105,7 @@ def test_left_out_evaluations_are_not_remembered(log):
 def test_coordinates_beside_the_index_are_looked_at_each_time(log):
     """Two arrays may share an index and differ in a level that is not part of it."""
     short = log.xs(0, level="repetition").droplevel("fold")
-    index = pd.MultiIndex.from_arrays(
-        [np.zeros(12, int), short.index], names=["repetition", "point"]
-    )
+    index = multi_index(repetition=np.zeros(12, int), point=short.index)
     array = stacked(pd.DataFrame({"a": short.to_numpy()}, index=index))
     few = array.assign_coords(fold=("evaluation", np.arange(12) % 2))
     many = array.assign_coords(fold=("evaluation", np.arange(12) % 4))
@@ -120,8 +116,7 @@ def test_coordinates_beside_the_index_are_looked_at_each_time(log):
     same_point = array.drop_vars(["evaluation", "repetition", "point"]).assign_coords(
         fold=("evaluation", np.arange(12) % 2), point=("evaluation", np.arange(12) // 2)
     )
-    with pytest.raises(LogError, match="a point appears in two folds"):
-        same_point.cvci.wald()
+    refuses("a point appears in two folds", same_point.cvci.wald)
 
 
 def view_of(own, points):
@@ -162,7 +157,7 @@ def test_windows_on_one_index_take_bounded_memory(monkeypatch):
 def test_labels_that_become_dates_are_looked_at():
     """``set_levels`` keeps the codes, by which a design is remembered."""
     rng, n = np.random.default_rng(0), 300
-    index = pd.MultiIndex.from_arrays([np.arange(n) % 5, range(n)], names=["fold", "point"])
+    index = multi_index(fold=np.arange(n) % 5, point=range(n))
     log = pd.DataFrame({"a": np.cumsum(rng.normal(size=n)) ** 2}, index)
     assert log.cvci.interval()["caution"].tolist() == [""]
     days = index.set_levels(pd.date_range("2020", periods=n), level="point")

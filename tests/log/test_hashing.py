@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from rows import multi_index
 
 import cvstats
 from cvstats import Moments
@@ -110,9 +111,7 @@ def test_prints_are_the_same_in_every_process_and_release(labels):
 
 
 def points(labels, repetition: int) -> pd.Series:
-    index = pd.MultiIndex.from_arrays(
-        [[repetition] * 4, [0, 0, 1, 1], labels], names=["repetition", "fold", "point"]
-    )
+    index = multi_index(repetition=[repetition] * 4, fold=[0, 0, 1, 1], point=labels)
     return pd.Series([1.0, 2.0, 4.0, 8.0], index=index)
 
 

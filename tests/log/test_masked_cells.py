@@ -4,11 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from calls import refusal
-from rows import only_row
+from calls import refusal, refuses
+from rows import multi_index, only_row
 
 import cvstats
-from cvstats.errors import LogError
 
 SHAPE = {"point": 40, "lat": 3}
 
@@ -51,16 +50,14 @@ COMPARISONS = {
 def test_comparisons_refuse_what_the_methods_of_one_model_refuse(case):
     options = COMPARISONS[case]
     name = "compare" if case in ("max-t", "corrected_t", "union") else case
-    index = pd.MultiIndex.from_arrays([np.arange(40) % 5, range(40)], names=["fold", "point"])
+    index = multi_index(fold=np.arange(40) % 5, point=range(40))
     log = pd.DataFrame(np.random.default_rng(1).gamma(2.0, size=(40, 3)), index, list("abc"))
     compared = getattr(cvstats, name)
     for scale in (1e-160, 1e-200):
         unit = {k: v * scale if k in ("margin", "effect") else v for k, v in options.items()}
-        with pytest.raises(LogError, match="too small to be squared.* Multiply them by"):
-            compared(log * scale, **unit)
+        refuses("too small to be squared.* Multiply them by", compared, log * scale, **unit)
     whole = (log * 100).astype(np.int64) + 2**60
-    with pytest.raises(LogError, match=r"whole numbers above 2\^53.* Subtract a constant first"):
-        compared(whole, **options)
+    refuses(r"whole numbers above 2\^53.* Subtract a constant first", compared, whole, **options)
     compared((log * 100).astype(np.int64), **options)
 
 
@@ -70,8 +67,7 @@ def test_carried_names_that_results_have_are_refused(name):
     call = cvstats.moments if name == "mean" else cvstats.wald
     way = rf"Rename it: log.rename\(\{{'{name}': 'my_{name}'\}}\)"
     for each in (log, log.chunk({name: 1}), log.expand_dims(model=["a", "b"])):
-        with pytest.raises(LogError, match=way):
-            call(each)
+        refuses(way, call, each)
     assert call(log.rename({name: f"my_{name}"}))[name].sizes == (
         {"fold": 5, "my_mean": 3} if name == "mean" else {f"my_{name}": 3}
     )

@@ -205,8 +205,6 @@ def test_columns_of_one_frame_need_no_labels():
     pd.testing.assert_frame_equal(frame["a"].cvci.compare(frame["b"]), expected)
 
 
-# --- what the messages say to type ----------------------------------------------------------------
-
 ADVICE = {
     "duplicates": (lambda: pd.concat([one(), one()]), wald, "log[~log.index.duplicated()]"),
     "models below each other": (
