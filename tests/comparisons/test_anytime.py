@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from rows import only_row
+from calls import refuses
+from rows import only_row, product_index
 
 import cvstats
 from cvstats import LogError
@@ -97,9 +98,7 @@ def test_no_limits_before_there_is_enough_to_see():
 def test_groups_are_what_is_counted():
     groups, size = 40, 5
     d = RNG.normal(size=(groups, 1)) + RNG.normal(size=(groups, size))
-    index = pd.MultiIndex.from_product(
-        [[0], range(groups), range(size)], names=["fold", "source", "point"]
-    )
+    index = product_index(fold=[0], source=range(groups), point=range(size))
     frame = pd.DataFrame({"a": d.reshape(-1), "b": 0.0}, index=index)
     frame.attrs["points_are"] = "nested"
     found_table = frame.cvci.compare(anytime=True)
@@ -115,8 +114,7 @@ def test_groups_are_what_is_counted():
         by_name.cvci.compare(anytime=True, method="clustered"), found_table
     )
     default = "the default interval of this log is out_of_source.*'clustered'"
-    with pytest.raises(LogError, match=default):
-        by_name.cvci.compare(anytime=True)
+    refuses(default, by_name.cvci.compare, anytime=True)
     counted = frame.cvci.compare(anytime=True, method="clustered", options={"correction": "CR1"})
     assert counted.attrs["correction"] == "CR1"
 
@@ -140,8 +138,7 @@ def test_groups_are_what_is_counted():
     ],
 )
 def test_options_that_do_not_belong_together(options, words):
-    with pytest.raises(LogError, match=words):
-        pair_of(RNG.normal(size=120)).cvci.compare(**options)
+    refuses(words, pair_of(RNG.normal(size=120)).cvci.compare, **options)
 
 
 def test_folds_are_tested_with_several_models():

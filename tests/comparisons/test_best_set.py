@@ -5,8 +5,10 @@ import oracle_many
 import pandas as pd
 import pytest
 import xarray as xr
+from calls import refuses
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import multi_index, product_index
 
 import cvstats
 from cvstats.comparisons.best_set import model_confidence_set, over_tasks
@@ -23,9 +25,7 @@ def models(n=60, k=4, names="abcd", step=0.1, repetitions=1, rng=RNG):
     """A frame of losses that models share in part; folds differ in level."""
     rep = np.repeat(np.arange(repetitions), n)
     row = np.tile(np.arange(n), repetitions)
-    index = pd.MultiIndex.from_arrays(
-        [rep, (row + rep) % k, row], names=["repetition", "fold", "point"]
-    )
+    index = multi_index(repetition=rep, fold=(row + rep) % k, point=row)
     shared = rng.gamma(2.0, size=len(index)) + (row % k)
     return pd.DataFrame(
         {name: shared + rng.normal(step * j, 1, len(index)) for j, name in enumerate(names)}, index
@@ -43,9 +43,6 @@ def parts(frame):
 def of_draws(p, draws):
     """Five standard errors of a share of draws."""
     return 5 * np.sqrt(p * (1 - p) / draws) + 2 / draws
-
-
-# --- against the paper ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("center", ["fold", "global"])
@@ -78,7 +75,7 @@ def test_rows_and_columns_in_memory():
     rng = np.random.default_rng(30)
     n, m = 90, 20
     losses = rng.gamma(2.0, size=(n, 1)) + rng.normal(0.05 * np.arange(m), 1, (n, m))
-    index = pd.MultiIndex.from_arrays([np.arange(n) % 3, range(n)], names=["fold", "point"])
+    index = multi_index(fold=np.arange(n) % 3, point=range(n))
     tables = [
         pd.DataFrame(np.array(losses, order=order), index, copy=False).cvci.best_set(
             rng=0, n_draws=200
@@ -148,9 +145,6 @@ def test_ranks_by_their_definition(m, seed, alpha):
     assert table.loc[table["estimate"].idxmin(), "in_set"]
 
 
-# --- ties, copies and models that are never better ------------------------------------------------
-
-
 def test_a_copy_of_the_second_of_two_that_are_nearly_alike():
     near = FRAME["a"] + 1e-5 * RNG.normal(size=len(FRAME))
     table = FRAME.assign(near=near, again=near).cvci.best_set(method="wald", rng=0)
@@ -193,9 +187,6 @@ def test_a_model_that_is_never_better(gap):
     assert list(pair["lower_rank"]) == list(pair["upper_rank"]) == [1, 2]
 
 
-# --- screening ------------------------------------------------------------------------------------
-
-
 def test_screening_as_in_the_paper():
     frame = FRAME.assign(bad=FRAME["a"] + RNG.normal(2, 1, len(FRAME)),
                          noisy=FRAME["a"] + RNG.normal(9, 9, len(FRAME)))  # fmt: skip
@@ -232,23 +223,18 @@ def test_screening_leaves_the_only_good_model_in():
 
 
 def test_words():
-    with pytest.raises(LogError, match="Invalid center='median'"):
-        FRAME.cvci.best_set(center="median")
-    with pytest.raises(LogError, match="at least 99 for alpha=0.01"):
-        FRAME.cvci.best_set(alpha=0.01, n_draws=50)
+    refuses("Invalid center='median'", FRAME.cvci.best_set, center="median")
+    refuses("at least 99 for alpha=0.01", FRAME.cvci.best_set, alpha=0.01, n_draws=50)
     for screening in (0.05, 0, "low"):
-        with pytest.raises(LogError, match="a level between 0 and alpha=0.05"):
-            FRAME.cvci.best_set(screening=screening)
+        refuses("a level between 0 and alpha=0.05", FRAME.cvci.best_set, screening=screening)
     with pytest.raises(LogError, match=r"folds of one point.*center='global'"):
         FRAME.droplevel("fold").assign(fold=range(60)).set_index(
             "fold", append=True
         ).cvci.best_set()
-    with pytest.raises(LogError, match="at least two points"):
-        FRAME.iloc[:1].cvci.best_set(center="global")
+    refuses("at least two points", FRAME.iloc[:1].cvci.best_set, center="global")
     gap = FRAME.copy()
     gap.iloc[3, 1] = np.nan
-    with pytest.raises(LogError, match="'b' has no loss"):
-        gap.cvci.best_set()
+    refuses("'b' has no loss", gap.cvci.best_set)
     assert gap.cvci.best_set(missing="drop").attrs["n_dropped"] == 1
     splits = FRAME.rename({0: 1}, level="repetition").iloc[:20]
     with pytest.raises(LogError, match="best_set needs one test set or a K-fold partition"):
@@ -256,13 +242,10 @@ def test_words():
 
 
 def test_each_task_costs_a_degree_of_freedom():
-    index = pd.MultiIndex.from_product([range(3), range(4)], names=["source", "point"])
+    index = product_index(source=range(3), point=range(4))
     log = pd.DataFrame(np.random.default_rng(0).random((12, 2)), index, list("ab"))
     leads = over_tasks(read(log))
     assert (leads.n, set(leads.df)) == (12, {9})
-
-
-# --- words ----------------------------------------------------------------------------------------
 
 
 def judged(log, method):
@@ -311,7 +294,7 @@ def test_leads_are_standardized_as_by_compare():
 def test_seeds_that_differ_are_flagged(spread):
     """One of three equal models of five seeds was excluded in 19 of 25 such logs, silently."""
     rng = np.random.default_rng(5)
-    index = pd.MultiIndex.from_product([range(5), range(400)], names=["repetition", "point"])
+    index = product_index(repetition=range(5), point=range(400))
     odds = np.tile(rng.normal(size=400), 5)[:, None]
     odds = odds + np.repeat(rng.normal(0, spread, (5, 3)), 400, axis=0)
     log = pd.DataFrame((rng.random((2000, 3)) < 1 / (1 + np.exp(-odds))) * 1.0, index, list("abc"))
@@ -324,7 +307,7 @@ def test_seeds_that_differ_are_flagged(spread):
 def test_differences_that_depend_on_dates_for_long_are_flagged():
     """The losses of each model vary so much from day to day that their dependence is hidden."""
     rng, days = np.random.default_rng(0), pd.date_range("2024-01-01", periods=100)
-    index = pd.MultiIndex.from_product([range(12), days], names=["source", "point"])
+    index = product_index(source=range(12), point=days)
     shared, walk = 10 * rng.normal(size=len(index)), rng.normal(size=100).cumsum()
     losses = {name: shared + rng.normal(size=len(index)) for name in "ab"}
     log = pd.DataFrame(losses, index)

@@ -11,7 +11,7 @@ from golden import COMPARED, log_named
 from hypothesis import given
 from hypothesis import strategies as st
 from paired_logs import ALTERNATIVES, models
-from rows import only_row
+from rows import multi_index, only_row
 from scipy import special
 from strategies import close, logs, shuffled
 
@@ -21,9 +21,6 @@ from cvstats.intervals import interval_names
 from cvstats.intervals._limits import SOME_TANGO
 
 FRAME = models()
-
-
-# --- two logs -------------------------------------------------------------------------------------
 
 
 @given(logs(sizes=(2, 4), repetitions=(1, 2)), st.integers(0, 99), st.data())
@@ -60,8 +57,6 @@ def test_labels_decide_and_never_the_order():
     pd.testing.assert_index_equal(gaps.index, one.index)
     np.testing.assert_array_equal(gaps, one - two)
 
-
-# --- every method that serves for differences -----------------------------------------------------
 
 FIRST = ["difference", "lower", "upper", "se"]
 
@@ -107,9 +102,6 @@ def test_the_interval_is_that_of_the_log_of_differences(method):
     known = ~table["se"].isna()
     apart = (table["lower"] > 0) | (table["upper"] < 0)
     assert (apart == (table["p_value"] < 0.05))[known].all()
-
-
-# --- intervals without a symmetric standard error -------------------------------------------------
 
 
 @pytest.mark.parametrize("method", sorted(WITHOUT_ERRORS))
@@ -180,7 +172,7 @@ def test_the_interval_of_a_log_of_differences_is_that_of_compare(repetitions):
 def test_few_discordant_points_have_the_limits_of_compare_in_a_log_of_differences():
     a = (np.arange(100) < 8).astype(float)
     b = ((np.arange(100) < 3) | (np.arange(100) > 97)).astype(float)
-    index = pd.MultiIndex.from_arrays([np.arange(100) % 5, range(100)], names=["fold", "point"])
+    index = multi_index(fold=np.arange(100) % 5, point=range(100))
     frame = pd.DataFrame({"a": a, "b": b}, index)
     frame.attrs["loss"] = "zero_one"
     expected = frame.cvci.compare(reference="b").iloc[0]

@@ -7,6 +7,7 @@ import oracle
 import oracle_many
 import pandas as pd
 import pytest
+from calls import refuses
 from hypothesis import given
 from hypothesis import strategies as st
 from paired_logs import MARGINS, equivalent_models
@@ -64,12 +65,10 @@ def test_words_of_margins():
         with pytest.raises(LogError, match=r"Invalid margin=.*None leaves that side open"):
             FRAME.cvci.equivalence(margin=margin)
     for call in (FRAME.cvci.equivalence, FRAME.cvci.rope):
-        with pytest.raises(LogError, match=r"margin is required: the data cannot.*margin=0\.01"):
-            call()
+        refuses(r"margin is required: the data cannot.*margin=0\.01", call)
         with pytest.raises(TypeError):  # as Python refuses a missing argument
             call()
-    with pytest.raises(LogError, match="Expected below 0.5"):
-        FRAME.cvci.equivalence(margin=1, alpha=0.5)
+    refuses("Expected below 0.5", FRAME.cvci.equivalence, margin=1, alpha=0.5)
     halves = equivalent_models(n=10, k=2, repetitions=5)
     with pytest.raises(LogError, match="needs a standard error, but five_by_two"):
         halves.cvci.equivalence(margin=1, method="five_by_two", options={"test": "f"})
@@ -83,13 +82,10 @@ def test_percentage_points_are_no_fractions():
     for log in (wrong, cvstats.Moments.of_log(wrong, pairs=True), metric):
         for call, option in ((cvstats.equivalence, "margin"), (cvstats.power, "effect")):
             words = f"{option}=2 is too large, because all values are between 0 and 1.*=0.02 is 2 p"
-            with pytest.raises(LogError, match=words):
-                call(log, **{option: 2})
+            refuses(words, call, log, **{option: 2})
     for watched in (wrong, cvstats.Moments.of_log(wrong, pairs=True), metric.droplevel("fold")):
-        with pytest.raises(LogError, match="margin=2 is too large"):
-            cvstats.monitor(watched, margin=2)
-    with pytest.raises(LogError, match="margin=0.01 is 1 percentage point"):
-        wrong.cvci.equivalence(margin=1)
+        refuses("margin=2 is too large", cvstats.monitor, watched, margin=2)
+    refuses("margin=0.01 is 1 percentage point", wrong.cvci.equivalence, margin=1)
     assert wrong.cvci.equivalence(margin=(None, 0.9))["equivalent"].all()
     for free in (0.0 * wrong, 3 * wrong, wrong + 0.1):
         assert free.cvci.equivalence(margin=2).attrs["margin_high"] == 2

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from rows import only_row
+from calls import refuses
+from rows import multi_index, only_row
 from scipy import stats
 
 import cvstats
@@ -66,9 +67,7 @@ def test_data_sets_that_rank_alike():
 
 
 def test_points_are_averaged_within_their_data_set():
-    index = pd.MultiIndex.from_arrays(
-        [np.repeat(list("uvwxy"), [7, 9, 8, 4, 12]), range(40)], names=["source", "point"]
-    )
+    index = multi_index(source=np.repeat(list("uvwxy"), [7, 9, 8, 4, 12]), point=range(40))
     frame = pd.DataFrame(RNG.normal(size=(40, 3)), index, list("abc"))
     means = frame.groupby(level="source").mean()
     pd.testing.assert_frame_equal(
@@ -83,7 +82,7 @@ def stacked() -> pd.DataFrame:
     """Logs of 3-fold cross-validation of five data sets, each of which numbers its own points."""
     logs = {}
     for name, n in zip("uvwxy", (20, 31, 15, 40, 26), strict=True):
-        index = pd.MultiIndex.from_arrays([np.arange(n) % 3, np.arange(n)], names=["fold", "point"])
+        index = multi_index(fold=np.arange(n) % 3, point=np.arange(n))
         logs[name] = pd.DataFrame(
             RNG.normal(size=(n, 3)), index, pd.Index(list("abc"), name="model")
         )
@@ -107,8 +106,7 @@ def test_each_data_set_may_be_a_log_of_its_own(method):
         np.testing.assert_allclose(
             found["p_value"].to_numpy().ravel(), expected["p_value"], rtol=1e-12
         )
-    with pytest.raises(LogError, match=r"no level 'data'.*Did you mean 'dataset'"):
-        getattr(frame.cvci, method)(by="data")
+    refuses(r"no level 'data'.*Did you mean 'dataset'", getattr(frame.cvci, method), by="data")
 
 
 @pytest.mark.parametrize("method", ["friedman", "nemenyi"])
@@ -124,15 +122,9 @@ def test_folds_and_repetitions_are_not_independent_data_sets(method):
 
 def test_words():
     frame = pd.DataFrame(RNG.normal(size=(6, 3))).rename_axis("dataset")
-    with pytest.raises(
-        LogError, match=r"no level 'source'.*by='dataset'\. Available levels: 'dataset'"
-    ):
-        frame.cvci.friedman()
+    refuses(r"no level 'source'.*by='dataset'\. Available levels: 'dataset'", frame.cvci.friedman)
     with pytest.raises(LogError, match="2 models. Expected at least three; for two, use compare"):
         frame[[0, 1]].cvci.nemenyi(by="dataset")
-    with pytest.raises(LogError, match="1 model. Expected"):
-        frame[0].cvci.friedman(by="dataset")
-    with pytest.raises(LogError, match="one label of 'dataset'"):
-        frame.iloc[:1].cvci.friedman(by="dataset")
-    with pytest.raises(LogError, match="Invalid test='t'"):
-        frame.cvci.friedman(by="dataset", test="t")
+    refuses("1 model. Expected", frame[0].cvci.friedman, by="dataset")
+    refuses("one label of 'dataset'", frame.iloc[:1].cvci.friedman, by="dataset")
+    refuses("Invalid test='t'", frame.cvci.friedman, by="dataset", test="t")

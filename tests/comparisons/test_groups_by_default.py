@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy
 from packaging.version import Version
-from rows import only_row
+from rows import multi_index, only_row
 from scipy import stats
 
 from cvstats.errors import LogError
@@ -82,9 +82,6 @@ def test_few_errors_are_no_fault_of_a_set_of_models():
     assert "few errors" not in labels(log.cvci.best_set(rng=0, n_draws=500))
 
 
-# --- the label ------------------------------------------------------------------------------------
-
-
 def labels(table):
     return set(", ".join(table["caution"]).split(", ")) - {""}
 
@@ -115,9 +112,8 @@ def test_random_splits_of_whole_sources():
 
 def test_parts_of_a_log_with_sources_inside():
     source, losses = frame()
-    index = pd.MultiIndex.from_arrays(
-        [source % 4, source // 4, source, np.arange(len(source))],
-        names=["fold", "site", "source", "point"],
+    index = multi_index(
+        fold=source % 4, site=source // 4, source=source, point=np.arange(len(source))
     )
     log = losses[["a"]].set_index(index)
     assert log.cvci.wald(by="site")["caution"].str.contains("sources ignored").all()
@@ -126,9 +122,6 @@ def test_parts_of_a_log_with_sources_inside():
     table = one.cvci.wald(by="site")["caution"]
     assert "sources ignored" in table.iloc[0]
     assert "sources ignored" not in table.iloc[1]  # the one source of its site
-
-
-# --- the best of several --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("design", ["one test set", "left out", "left out, with folds"])
@@ -148,9 +141,6 @@ def test_two_models_are_the_one_sided_t_test_over_sources(design, repetitions):
     np.testing.assert_array_equal(table["estimate"], log.cvci.interval()["estimate"])
     assert table.attrs["target"].startswith("the models with the smallest")
     assert "sources grow" in table.attrs["guarantee"]
-
-
-# --- power ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
@@ -211,9 +201,6 @@ def test_repetitions_split_the_variance_of_the_interval(design, method, options)
     assert row["se"] == pytest.approx(se, rel=1e-9)
     assert row["points_needed_limit"] <= row["points_needed"]
     assert row["points_needed_limit"] % (n / len(SIZES)) == pytest.approx(0, abs=1)
-
-
-# --- lazy and streamed ----------------------------------------------------------------------------
 
 
 def test_the_advice_of_holdout_can_be_followed():

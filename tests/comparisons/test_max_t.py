@@ -6,6 +6,7 @@ import numpy as np
 import oracle_many
 import pandas as pd
 import pytest
+from rows import multi_index, product_index
 from scipy import stats
 
 import cvstats
@@ -18,10 +19,11 @@ RNG = np.random.default_rng(17)
 
 def models(n=60, k=4, names="abcd", step=0.1, repetitions=1):
     """A frame of losses that models share in part."""
-    index = pd.MultiIndex.from_product([range(repetitions), range(n)], names=["repetition", "row"])
-    index = pd.MultiIndex.from_arrays(
-        [index.get_level_values(0), index.get_level_values(1) % k, index.get_level_values(1)],
-        names=["repetition", "fold", "point"],
+    index = product_index(repetition=range(repetitions), row=range(n))
+    index = multi_index(
+        repetition=index.get_level_values(0),
+        fold=index.get_level_values(1) % k,
+        point=index.get_level_values(1),
     )
     shared = RNG.gamma(2.0, size=len(index))
     return pd.DataFrame(
@@ -35,9 +37,6 @@ FRAME = models()
 def of_draws(p, draws):
     """Five standard errors of a share of draws."""
     return 5 * np.sqrt(p * (1 - p) / draws) + 2 / draws
-
-
-# --- the law --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
@@ -57,7 +56,7 @@ def test_two_against_a_reference_as_integrated(alternative):
 def test_degrees_of_freedom():
     """Normal statistics with a t law each: no chi-squared is common to all pairs."""
     draws, folds = 200_000, 12
-    index = pd.MultiIndex.from_arrays([np.arange(96) % folds, range(96)], names=["fold", "point"])
+    index = multi_index(fold=np.arange(96) % folds, point=range(96))
     frame = pd.DataFrame(RNG.normal(size=(96, 3)), index, list("abc"))
     table = frame.cvci.compare(
         reference="a", adjust="max-t", method="corrected_t", n_draws=draws, rng=1
@@ -121,9 +120,6 @@ def test_independent_models_have_the_studentized_range():
         assert ours == pytest.approx(exact, rel=0.01)
 
 
-# --- what must not matter -------------------------------------------------------------------------
-
-
 def test_the_seed_tells_all():
     table = FRAME.cvci.compare(adjust="max-t", rng=5)
     assert table.attrs["adjust"] == "max-t"
@@ -138,9 +134,6 @@ def test_the_seed_tells_all():
         FRAME.cvci.compare(adjust="max-t", rng="five")
 
 
-# --- next to nothing ------------------------------------------------------------------------------
-
-
 def test_nearly_equal_models_have_a_law():
     """Rounding in the covariance exceeds the variance of a difference; its law is kept."""
     squared = np.array([[0, 1e-20, 2.0], [1e-20, 0, 2.0], [2.0, 2.0, 0]])
@@ -151,13 +144,10 @@ def test_nearly_equal_models_have_a_law():
     assert stats.kstest(drawn, "norm").pvalue > 1e-3
 
 
-# --- words ----------------------------------------------------------------------------------------
-
-
 def alike_models(number=20, n=100, seed=3):
     """Very similar models in one partition: `compare` widens some of their differences."""
     rng = np.random.default_rng(seed)
-    index = pd.MultiIndex.from_arrays([np.arange(n) % 5, range(n)], names=["fold", "point"])
+    index = multi_index(fold=np.arange(n) % 5, point=range(n))
     own = rng.normal(size=(n, number)) * np.linspace(0.05, 2.0, number)
     return pd.DataFrame(
         (rng.normal(size=(n, 1)) + own) ** 2, index, [f"m{i}" for i in range(number)]

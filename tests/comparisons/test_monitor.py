@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from calls import refuses
 
-from cvstats import LogError, Moments, Monitor, monitor
+from cvstats import Moments, Monitor, monitor
 
 NUMBERS = ["difference", "lower", "upper", "se", "statistic", "p_value", "p_adjusted"]
 
@@ -79,8 +80,7 @@ def test_nothing_is_decided_too_early():
         assert repr(monitor(answers(n))) == f"<Monitor of {n} evaluations: {words}>"
     few = monitor(answers(1, 0.3), reference="a")
     assert few.n_losses == 1
-    with pytest.raises(LogError, match="holdout needs at least two points"):
-        few.interval()
+    refuses("holdout needs at least two points", few.interval)
     few.add(answers(20, 0.3, start=1))
     assert (few.interval()["decision"] == "").all()
     # clear, but not losses of 0 and 1: wait for 100
@@ -107,13 +107,10 @@ def test_answers_to_one_question_are_averaged():
     np.testing.assert_allclose(table[NUMBERS], whole[NUMBERS], rtol=1e-9, atol=1e-13)
     assert table["caution"].tolist() == whole["caution"].tolist()
     assert table.attrs["n_points"] == 150
-    with pytest.raises(LogError, match="different levels"):
-        found.add(answers(50, start=500))
+    refuses("different levels", found.add, answers(50, start=500))
     uneven = pd.concat({0: answers(50), 1: answers(40)}, names=["repetition"])
-    with pytest.raises(LogError, match="holdout needs one test set"):
-        monitor(uneven)
-    with pytest.raises(LogError, match="holdout needs one test set"):
-        monitor(parts[0].droplevel("point"))
+    refuses("holdout needs one test set", monitor, uneven)
+    refuses("holdout needs one test set", monitor, parts[0].droplevel("point"))
 
 
 def test_sources_are_counted_where_there_are_any():
@@ -168,27 +165,20 @@ def test_the_next_day(tmp_path):
     young.save(path)
     assert repr(Monitor.load(path)) == "<Monitor of 5 evaluations: too few to decide>"
     young.moments.save(path)
-    with pytest.raises(LogError, match="contains moments, not a monitor"):
-        Monitor.load(path)
-    with pytest.raises(LogError, match="this monitor is empty"):
-        monitor().save(path)
+    refuses("contains moments, not a monitor", Monitor.load, path)
+    refuses("this monitor is empty", monitor().save, path)
 
 
 def test_a_batch_that_does_not_fit_changes_nothing():
     found = monitor(answers(60, 0.2))
     before = found.interval()
-    with pytest.raises(LogError, match="appear"):
-        found.add(answers(60, 0.2))
-    with pytest.raises(LogError, match="different models"):
-        found.add(answers(60, start=60)[["a", "b"]])
+    refuses("appear", found.add, answers(60, 0.2))
+    refuses("different models", found.add, answers(60, start=60)[["a", "b"]])
     pd.testing.assert_frame_equal(found.interval(), before)
-    with pytest.raises(LogError, match="Unknown model 'z'"):
-        monitor(answers(60), reference="z")
-    with pytest.raises(LogError, match="the log has only one"):
-        monitor(answers(60)["a"])
+    refuses("Unknown model 'z'", monitor, answers(60), reference="z")
+    refuses("the log has only one", monitor, answers(60)["a"])
     folds = answers(60).set_index(pd.Index(np.arange(60) % 3, name="fold"), append=True)
-    with pytest.raises(LogError, match="this log has 3 folds"):
-        monitor(folds)
+    refuses("this log has 3 folds", monitor, folds)
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from mlxtend import evaluate
-from rows import only_row
+from rows import multi_index, only_row
 from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import Ridge
@@ -43,14 +43,9 @@ def zero_one(n, rates=(0.2, 0.3)):
 def repeated(k=5, repetitions=3, n=40):
     rep = np.repeat(np.arange(repetitions), n)
     row = np.tile(np.arange(n), repetitions)
-    index = pd.MultiIndex.from_arrays(
-        [rep, (row + rep) % k, row], names=["repetition", "fold", "point"]
-    )
+    index = multi_index(repetition=rep, fold=(row + rep) % k, point=row)
     shared = RNG.gamma(2.0, size=len(index))
     return pd.DataFrame({name: shared + RNG.normal(size=len(index)) for name in "abcd"}, index)
-
-
-# --- losses of 0 and 1 ----------------------------------------------------------------------------
 
 
 def test_mcnemar_of_mlxtend(told):
@@ -87,9 +82,6 @@ def test_cochran(told):
             q, p = evaluate.cochrans_q(np.zeros(200, int), *right)
             pairs += [(ours["statistic"], q), (ours["p_value"], p)]
     told("cochran_q, statsmodels and mlxtend", pairs)
-
-
-# --- differences ----------------------------------------------------------------------------------
 
 
 class Without(RegressorMixin, BaseEstimator):

@@ -8,14 +8,14 @@ import oracle
 import oracle_many
 import pandas as pd
 import pytest
+from calls import refuses
 from hypothesis import given
 from hypothesis import strategies as st
-from rows import only_row
+from rows import only_row, product_index
 from scipy import special, stats
 from strategies import stacked
 
 import cvstats
-from cvstats.errors import LogError
 
 RNG = np.random.default_rng(53)
 SIGNS = {"two-sided": 1, "less": -1, "greater": 1}
@@ -164,22 +164,15 @@ def test_parts_of_the_variance(k, repetitions):
 
 def test_words():
     for effect in (0, 0.0):
-        with pytest.raises(LogError, match="Expected the smallest difference that matters"):
-            FRAME.cvci.power(effect=effect)
-    with pytest.raises(LogError, match="effect=nan is out of range"):
-        FRAME.cvci.power(effect=np.nan)
+        refuses("Expected the smallest difference that matters", FRAME.cvci.power, effect=effect)
+    refuses("effect=nan is out of range", FRAME.cvci.power, effect=np.nan)
     for target in (0.05, 0.01, 1.0):
-        with pytest.raises(LogError, match=r"target_power=.*above alpha=0.05"):
-            FRAME.cvci.power(effect=1, target_power=target)
-    with pytest.raises(LogError, match="Invalid alternative='better'"):
-        FRAME.cvci.power(effect=1, alternative="better")
-    with pytest.raises(LogError, match=r"effect is required: the data cannot.*effect=0\.01"):
-        FRAME.cvci.power()
+        refuses(r"target_power=.*above alpha=0.05", FRAME.cvci.power, effect=1, target_power=target)
+    refuses("Invalid alternative='better'", FRAME.cvci.power, effect=1, alternative="better")
+    refuses(r"effect is required: the data cannot.*effect=0\.01", FRAME.cvci.power)
     with pytest.raises(TypeError):  # as Python refuses a missing argument
         FRAME.cvci.power()
 
-
-# --- the range over the uncertainty of the pilot ----------------------------------------------
 
 RANGE = ["power_lower", "power_upper", "points_needed_lower", "points_needed_upper"]
 
@@ -202,9 +195,6 @@ def test_the_range_is_that_of_chi_squared_with_the_kurtosis_of_the_pilot(repetit
     assert row[RANGE].tolist() == pytest.approx(range_by_hand(points, row["se"], 80, 0.7), rel=1e-9)
     assert row["power_lower"] < row["power"] < row["power_upper"]
     assert row["points_needed_lower"] < row["points_needed"] < row["points_needed_upper"]
-
-
-# --- planned repetitions --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("repetitions", [1, 4, 25])
@@ -236,7 +226,7 @@ def test_answers_are_planned_as_often_as_in_the_pilot():
     rng = np.random.default_rng(1)
     easy = rng.random(100)
     right = rng.random((4, 100, 2)) < np.stack([easy**0.15, easy**0.2], axis=1)
-    index = pd.MultiIndex.from_product([range(4), range(100)], names=["repetition", "point"])
+    index = product_index(repetition=range(4), point=range(100))
     frame = pd.DataFrame(1.0 - right.reshape(-1, 2), index, columns=["a", "b"])
     plan = frame.cvci.power(effect=0.06)
     asked = frame.cvci.power(effect=0.06, repetitions=4)
@@ -259,16 +249,14 @@ def test_answers_are_planned_as_often_as_in_the_pilot():
 )
 def test_repetitions_that_cannot_be_planned(folds, runs, options, words):
     frame = (models(k=folds, repetitions=runs) > 0).astype(float)
-    with pytest.raises(LogError, match=words):
-        frame.cvci.power(effect=0.1, **options)
+    refuses(words, frame.cvci.power, effect=0.1, **options)
 
 
 def test_repetitions_of_refitted_models_cannot_be_planned():
     parts = ["point_variance", "smallest_effect_limit", "points_needed_limit"]
     words = "refit_corrected, whose interval does not narrow.*Omit repetitions="
     for log in (golden.log_named("repeated"), golden.k_fold(sources=12, whole=True, repetitions=2)):
-        with pytest.raises(LogError, match=words):
-            log.cvci.power(effect=0.1, repetitions=4)
+        refuses(words, log.cvci.power, effect=0.1, repetitions=4)
         plan = log.cvci.power(effect=0.1)
         assert plan.attrs["interval_method"] == "refit_corrected"
         assert plan[parts].isna().all(axis=None)
@@ -289,8 +277,7 @@ def test_methods_that_do_not_average_repetitions_have_no_parts(name):
 
 def test_the_variance_of_one_repetition_of_fixed_sources():
     rng = np.random.default_rng(0)
-    index = pd.MultiIndex.from_product([range(4), range(3), range(20)],
-                                       names=["repetition", "source", "point"])  # fmt: skip
+    index = product_index(repetition=range(4), source=range(3), point=range(20))
     log = pd.DataFrame(rng.normal(size=(240, 2)), index, columns=["a", "b"])
     log.attrs["sources_are"] = "fixed"
     row = only_row(log.cvci.power(effect=0.3))

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from calls import refuses
 from rows import only_row
 from scipy import stats
 
@@ -106,8 +107,7 @@ def test_sources_and_gaps():
     human, judge, every = rules()
     every.iloc[70, 0] = np.nan
     human.iloc[3, 1] = np.nan
-    with pytest.raises(LogError, match="NaN"):
-        prediction_powered(human, judge, every)
+    refuses("NaN", prediction_powered, human, judge, every)
     found = prediction_powered(human, judge, every, missing="drop")
     assert (found.attrs["n_points"], found.attrs["n_judged"]) == (59, 399)
 
@@ -131,18 +131,13 @@ def test_skewed_residuals_are_flagged():
 
 def test_what_is_refused():
     human, judge, every = rules()
-    with pytest.raises(LogError, match="only the first log has point='q59'"):
-        prediction_powered(human, judge.iloc[:-1], every)
-    with pytest.raises(LogError, match="only the points that people labeled"):
-        prediction_powered(human, judge, judge)
+    refuses("only the first log has point='q59'", prediction_powered, human, judge.iloc[:-1], every)
+    refuses("only the points that people labeled", prediction_powered, human, judge, judge)
     with pytest.raises(LogError, match="judge=None is not a loss log"):  # nor is a model of human
         prediction_powered(human, None, every)
-    with pytest.raises(LogError, match="different models"):
-        prediction_powered(human, judge, every.rename(columns={"a": "z"}))
-    with pytest.raises(LogError, match="weight=2 is out of range"):
-        prediction_powered(human, judge, every, weight=2)
-    with pytest.raises(LogError, match="alpha"):
-        prediction_powered(human, judge, every, alpha=95)
+    refuses("different models", prediction_powered, human, judge, every.rename(columns={"a": "z"}))
+    refuses("weight=2 is out of range", prediction_powered, human, judge, every, weight=2)
+    refuses("alpha", prediction_powered, human, judge, every, alpha=95)
     with pytest.raises(LogError, match="the points of human have no labels"):
         prediction_powered(*(log.reset_index(drop=True) for log in (human, judge, every)))
     with pytest.raises(LogError, match="the points of judge_on_all have no labels"):
@@ -151,13 +146,11 @@ def test_what_is_refused():
     words = r"judge has 2 labels .* Average them first: judge.groupby\('point'\).mean\(\)"
     with pytest.raises(LogError, match=words):  # was to drop the level, which drops answers
         prediction_powered(human, *twice[1:])
-    with pytest.raises(LogError, match="human has 2 labels of the level 'repetition'"):
-        prediction_powered(*twice)
+    refuses("human has 2 labels of the level 'repetition'", prediction_powered, *twice)
     sources = pd.concat({"s": every}, names=["source"])
     with pytest.raises(LogError, match="'source', 'point' in judge_on_all; 'point' in judge"):
         prediction_powered(human, judge, sources)
-    with pytest.raises(LogError, match="1 point has a human label"):
-        prediction_powered(human.iloc[:1], judge.iloc[:1], every)
+    refuses("1 point has a human label", prediction_powered, human.iloc[:1], judge.iloc[:1], every)
 
 
 @pytest.mark.slow

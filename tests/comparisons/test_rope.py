@@ -3,11 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from calls import refuses
 from paired_logs import equivalent_models
-from rows import only_row
+from rows import multi_index, only_row
 from scipy import stats
-
-from cvstats.errors import LogError
 
 FRAME = equivalent_models()
 SHARES = ["p_better", "p_equivalent", "p_worse"]
@@ -39,20 +38,17 @@ def test_rho_and_train_size():
     assert free["p_better"].iloc[0] == pytest.approx(law.cdf(-0.2))
     rows = FRAME.droplevel("fold").reset_index("repetition", drop=True)
     splits = pd.concat({r: rows.sample(12, random_state=r) for r in range(6)}, names=["repetition"])
-    with pytest.raises(LogError, match="the number of points each model was trained on"):
-        splits.cvci.rope(margin=0.2)
+    refuses("the number of points each model was trained on", splits.cvci.rope, margin=0.2)
     ours = splits.cvci.rope(margin=0.2, train_size=48)
     assert ours.attrs["rho"] == pytest.approx(0.2)
     for rho in (1, -0.1, 2):
-        with pytest.raises(LogError, match="from 0 to below 1"):
-            FRAME.cvci.rope(margin=1, rho=rho)
-    with pytest.raises(LogError, match="rope needs at least two random splits"):
-        FRAME.xs(0, level="fold").cvci.rope(margin=1)
+        refuses("from 0 to below 1", FRAME.cvci.rope, margin=1, rho=rho)
+    refuses("rope needs at least two random splits", FRAME.xs(0, level="fold").cvci.rope, margin=1)
 
 
 def test_posterior_without_variance():
     a = np.arange(12.0)
-    index = pd.MultiIndex.from_arrays([np.arange(12) % 3, range(12)], names=["fold", "point"])
+    index = multi_index(fold=np.arange(12) % 3, point=range(12))
     frame = pd.DataFrame({"a": a, "b": a + 1}, index)
     for margin, wanted in ((0.5, [1, 0, 0]), (1, [0, 1, 0]), (2, [0, 1, 0]), ((-3, -2), [0, 0, 1])):
         table = frame.cvci.rope(margin=margin)
@@ -69,7 +65,6 @@ def test_scores_say_as_much_as_the_means_of_folds():
     pd.testing.assert_frame_equal(scores.cvci.rope(margin=0.1), expected)
     splits = scores.droplevel("fold").groupby("repetition").head(1)
     splits.attrs["holds"] = "scores"
-    with pytest.raises(LogError, match="points behind each score are unknown"):
-        splits.cvci.rope(margin=0.1)
+    refuses("points behind each score are unknown", splits.cvci.rope, margin=0.1)
     splits.attrs |= {"n_test": 10, "n_train": 40}
     assert only_row(splits[["a", "b"]].cvci.rope(margin=0.1))["rho"] == pytest.approx(0.2)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from calls import refusal
+from rows import multi_index, product_index
 from scipy import optimize, stats
 
 import cvstats
@@ -15,9 +16,7 @@ RNG = np.random.default_rng(60)
 
 def models(n=60, k=5, repetitions=2, names="abc"):
     rep, row = np.repeat(np.arange(repetitions), n), np.tile(np.arange(n), repetitions)
-    index = pd.MultiIndex.from_arrays(
-        [rep, (row + rep) % k, row // 6, row], names=["repetition", "fold", "source", "point"]
-    )
+    index = multi_index(repetition=rep, fold=(row + rep) % k, source=row // 6, point=row)
     losses = RNG.normal(size=(n, 1))[row] + RNG.normal(size=(len(row), len(names)))
     return pd.DataFrame(losses + np.arange(len(names)), index, list(names))
 
@@ -85,13 +84,10 @@ def test_models_of_one_loss_each(gap, statistic, p):
     assert (row["statistic"], row["p_value"]) == (statistic, p)
 
 
-# --- models with different degrees of freedom -----------------------------------------------------
-
-
 def crossed(order="ab", gap=2.2, seed=6):
     """Losses in six sources and 60 points: one model varies between sources, one between points."""
     rng = np.random.default_rng(seed)
-    index = pd.MultiIndex.from_product([range(6), range(60)], names=["source", "point"])
+    index = product_index(source=range(6), point=range(60))
     a = 5 + np.repeat(0.8 * rng.normal(size=6), 60) + 0.3 * rng.normal(size=360)
     b = 5 + gap + np.tile(0.8 * rng.normal(size=60), 6) + 0.3 * rng.normal(size=360)
     return pd.DataFrame({"a": a, "b": b}, index)[list(order)]

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from rows import multi_index
 from scipy import stats
 
 import cvstats
@@ -28,9 +29,7 @@ def predict_mean(effect, *, repetitions=5, n=100, k=10, seed=1):
     for repetition in range(repetitions):
         fold = rng.permutation(np.arange(n) % k)
         mean = np.array([y[fold != f].mean() for f in range(k)])[fold]
-        index = pd.MultiIndex.from_arrays(
-            [np.full(n, repetition), fold, np.arange(n)], names=["repetition", "fold", "point"]
-        )
+        index = multi_index(repetition=np.full(n, repetition), fold=fold, point=np.arange(n))
         losses = {"zero": y**2, "mean": (y - mean) ** 2, "copy": y**2}
         parts.append(pd.DataFrame(losses, index=index))
     return pd.concat(parts)
@@ -64,9 +63,6 @@ ROADS = {
 }
 COMPARISONS = {"compare": {"method": "wald"}, "equivalence": {"margin": 0.1, "method": "wald"},
                "power": {"effect": 0.1, "method": "wald"}, "rope": {"margin": 0.1}}  # fmt: skip
-
-
-# --- where it is said ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -194,9 +190,6 @@ def test_a_log_of_differences_is_judged_for_each_label_of_a_level():
     assert found["se"].iloc[0] == pytest.approx(alone["se"].item(), rel=1e-12)
 
 
-# --- where it is not said -----------------------------------------------------------------------
-
-
 def test_two_repetitions_and_one_test_set_show_nothing(monkeypatch):
     monkeypatch.setattr("cvstats.large.moments.LIMIT", 100)
     assert LABEL not in predict_mean(0.0, repetitions=2)[PAIR].cvci.compare()["caution"].item()
@@ -208,9 +201,6 @@ def test_two_repetitions_and_one_test_set_show_nothing(monkeypatch):
             assert not table["caution"].str.contains(LABEL).any()
     for call in (predict_mean(0.0, k=2)[PAIR].cvci.compare, NULL[PAIR].cvci.compare):
         assert LABEL in call(method="wald")["caution"].item()
-
-
-# --- each point replaced ------------------------------------------------------------------------
 
 
 def replace_points(effect, seed, repetitions=1, n=20):
@@ -249,9 +239,6 @@ def test_the_exchange_of_a_training_point_as_in_the_formula():
         assert exchange_ratio(ours) == pytest.approx([wanted], rel=1e-10)
     once = replace_points(0.3, 5).droplevel("repetition")
     assert find_unstable(read_pairs(once, None, None, "raise")) is not None
-
-
-# --- how often ----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -311,7 +298,7 @@ def test_stored_numbers_come_out_again(study):
 @pytest.mark.parametrize("n", [60, 300])
 def test_similar_models_with_0_1_losses_have_few_discordant_points_and_a_wider_interval(n):
     rng = np.random.default_rng(0)
-    index = pd.MultiIndex.from_arrays([np.arange(n) % 5, np.arange(n)], names=["fold", "point"])
+    index = multi_index(fold=np.arange(n) % 5, point=np.arange(n))
     a = pd.Series(rng.random(n) < 0.4, index, dtype=float)
     log = pd.DataFrame({"a": a, "b": a.where(np.arange(n) > 3, 1 - a)})
     d, means = log["a"] - log["b"], log.groupby("fold").mean().diff(axis=1)["b"]

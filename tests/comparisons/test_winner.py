@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from calls import refuses
 from paired_logs import models
-from rows import only_row
+from rows import multi_index, only_row, product_index
 from scipy import special, stats
 from sklearn.dummy import DummyRegressor
 
@@ -206,7 +207,7 @@ def test_many_models_need_many_groups(groups, models, few, fold):
 
 def test_two_ways_have_degrees_of_freedom_of_their_own():
     rng = np.random.default_rng(5)
-    index = pd.MultiIndex.from_product([range(8), range(60)], names=["source", "point"])
+    index = product_index(source=range(8), point=range(60))
     source, point = (index.get_level_values(level).to_numpy() for level in index.names)
     frame = pd.DataFrame({
         "a": rng.normal(size=8)[source] + 0.1 * rng.normal(size=60)[point],
@@ -238,9 +239,7 @@ def test_two_ways_have_degrees_of_freedom_of_their_own():
 def test_the_order_of_rows_does_not_change_the_limits():
     rng = np.random.default_rng(0)
     one = (rng.random(40) < 0.5) * 1.0
-    index = pd.MultiIndex.from_arrays(
-        [np.arange(40) % 3, np.arange(40) // 3], names=["source", "point"]
-    )
+    index = multi_index(source=np.arange(40) % 3, point=np.arange(40) // 3)
     frame = pd.DataFrame({"a": one, "b": one, "c": one + 1, "d": one + 1}, index)
     lower = [frame.sample(frac=1, random_state=i).cvci.winner(rng=0)["lower"] for i in range(8)]
     np.testing.assert_allclose(lower, lower[0].iloc[0], rtol=1e-12)
@@ -278,7 +277,7 @@ def test_metrics_without_limits_of_their_own_have_those_of_t_within_their_range(
     """The first model has no variance, so c is Bonferroni's."""
     truth = np.tile([-2.0, -1.0, 1.0, 2.0], 5)
     errors = np.random.default_rng(8).normal(size=(2, 20))
-    index = pd.MultiIndex.from_arrays([np.arange(20) // 4, range(20)], names=["fold", "point"])
+    index = multi_index(fold=np.arange(20) // 4, point=range(20))
     predictions = {"a": slope * (truth + 5), "b": truth + errors[0], "c": truth + errors[1]}
     losses = cvstats.losses(
         pd.DataFrame({"y": truth, **predictions}, index), truth="y", prediction=list("abc"),
@@ -292,14 +291,10 @@ def test_metrics_without_limits_of_their_own_have_those_of_t_within_their_range(
 
 def test_what_is_refused():
     frame = frame_of(correlated(4, 60))
-    with pytest.raises(LogError, match="has only one model"):
-        frame["m0"].cvci.winner()
-    with pytest.raises(LogError, match="n_draws=5 is too small"):
-        frame.cvci.winner(n_draws=5)
-    with pytest.raises(LogError, match="rng='x' is not a seed"):
-        frame.cvci.winner(rng="x")
-    with pytest.raises(LogError, match="Invalid method='tango'"):
-        frame.cvci.winner(method="tango")
+    refuses("has only one model", frame["m0"].cvci.winner)
+    refuses("n_draws=5 is too small", frame.cvci.winner, n_draws=5)
+    refuses("rng='x' is not a seed", frame.cvci.winner, rng="x")
+    refuses("Invalid method='tango'", frame.cvci.winner, method="tango")
     halves = cvstats.plans.five_by_two(rng=1)
     rules = {"mean": DummyRegressor(), "zero": DummyRegressor(strategy="constant", constant=0)}
     twice = cvstats.evaluate(
@@ -310,8 +305,7 @@ def test_what_is_refused():
     ):
         twice.cvci.winner(method="five_by_two", options={"test": "f"})
     array = xr.DataArray(frame.to_numpy(), dims=("point", "model")).chunk(point=20)
-    with pytest.raises(LogError, match=r"this log is lazy.*log\.compute"):
-        array.cvci.winner()
+    refuses(r"this log is lazy.*log\.compute", array.cvci.winner)
 
 
 def test_a_model_without_losses_in_a_cell_is_not_among_the_candidates_there():

@@ -16,9 +16,6 @@ NAMES = ["sample", "repetition", "point", "count"]
 METHODS = ("bootstrap_oob", "bootstrap_632", "case_bootstrap", "location_shifted", "two_stage")
 
 
-# --- logs -----------------------------------------------------------------------------------------
-
-
 def r_log(name):
     """A log of the reference file: fits with their points (all of them, if not listed)."""
     rows = []
@@ -32,9 +29,6 @@ def r_log(name):
     frame = pd.DataFrame(rows, columns=[*NAMES, "loss"])
     levels = NAMES if name.startswith("two_stage") else NAMES[1:]
     return frame.set_index(levels)["loss"]
-
-
-# --- R --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -54,9 +48,6 @@ def test_agrees_with_r(method, capsys):
         print(f"\n{method}: worst deviation from R, in widths of the interval: {worst}")
     assert worst["others"] < 1e-12
     assert worst.get("case", 0.0) < 1e-7  # losses of a million: R printed 15 digits
-
-
-# --- what the formulas say ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

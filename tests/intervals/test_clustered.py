@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from grouped_logs import LIMITS, LOGS, log_of, random_rows, series_of, stored_case
-from rows import only_row
+from rows import multi_index, only_row
 from scipy import stats
 
 import cvstats
@@ -85,7 +85,7 @@ def test_unequal_clusters_are_told():
 
 def labels_of_clusters(sizes, means, rng):
     source = np.repeat(np.arange(len(sizes)), sizes)
-    index = pd.MultiIndex.from_arrays([source, range(len(source))], names=["source", "point"])
+    index = multi_index(source=source, point=range(len(source)))
     losses = pd.Series(np.asarray(means)[source] + rng.normal(size=len(source)), index)
     return losses, only_row(losses.cvci.clustered())
 

@@ -7,7 +7,7 @@ import pytest
 from fold_logs import WEIGHTS, top_of
 from hypothesis import given
 from hypothesis import strategies as st
-from rows import only_row
+from rows import only_row, product_index
 from strategies import close, logs, shuffled
 
 import cvstats
@@ -53,9 +53,7 @@ def test_decompose(rows, rho, fold_weights):
 
 def test_assumed_correlations_of_each_label_of_by():
     rng = np.random.default_rng(4)
-    index = pd.MultiIndex.from_product(
-        [range(3), range(2), range(20)], names=["task", "repetition", "point"]
-    )
+    index = product_index(task=range(3), repetition=range(2), point=range(20))
     folds = index.get_level_values("point") % 4
     frame = pd.DataFrame(rng.gamma(2.0, size=(len(index), 2)), index=index, columns=["a", "b"])
     frame = frame.assign(fold=folds).set_index("fold", append=True)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from rows import only_row
+from rows import multi_index, only_row
 from scipy import optimize, stats
 
 import cvstats
@@ -74,7 +74,7 @@ def test_repetitions():
     """Folds: deviations from the mean of each repetition. One test set: points are averaged."""
     values = RNG.lognormal(0, 1, (3, 50)) + np.array([[0.0], [3.0], [1.0]])
     repetition, point = np.repeat(range(3), 50), np.tile(range(50), 3)
-    index = pd.MultiIndex.from_arrays([repetition, point], names=["repetition", "point"])
+    index = multi_index(repetition=repetition, point=point)
     once = pd.Series(values.reshape(-1), index, name="m")
     row = only_row(once.cvci.holdout(interval="hall"))
     s = skewness(values.mean(axis=0))

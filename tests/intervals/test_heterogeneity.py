@@ -5,7 +5,7 @@ import oracle_sources as exactly
 import pandas as pd
 import pytest
 from grouped_logs import LOGS, log_of, random_rows
-from rows import only_row
+from rows import multi_index, only_row, product_index
 
 import cvstats
 
@@ -26,14 +26,14 @@ def test_heterogeneity_against_the_oracle(sizes, variance, seed):
 def test_skewed_groups_are_said():
     """Squared errors reject too often, .22 of 30 groups of 30; normal losses do not."""
     rng = np.random.default_rng(6)
-    index = pd.MultiIndex.from_arrays([np.arange(900) // 30, range(900)], names=["source", "point"])
+    index = multi_index(source=np.arange(900) // 30, point=range(900))
     log = pd.DataFrame({"normal": rng.normal(size=900)}, index)
     log["squared"] = rng.standard_t(12, 900) ** 2
     for unit in (1, 1e-100):
         told = (log * unit).cvci.heterogeneity()["caution"].str.contains("skewed")
         assert told.to_dict() == {"normal": False, "squared": True}
         assert not (log * unit).cvci.heterogeneity(variance="pooled")["caution"].any()
-    index = pd.MultiIndex.from_product([range(30), range(600)], names=["source", "point"])
+    index = product_index(source=range(30), point=range(600))
     large = pd.Series(rng.exponential(size=18_000), index)
     assert "skewed" not in only_row(large.cvci.heterogeneity())["caution"]
 
@@ -55,7 +55,7 @@ def test_tau_lies_inside_its_limits_and_has_the_unit_of_the_losses():
     """One source that varies much more than the others, as in data of firms."""
     rng = np.random.default_rng(7)
     spread = np.repeat([0.1, 0.1, 0.2, 0.2, 30.0], 20)
-    index = pd.MultiIndex.from_product([range(5), range(20)], names=["source", "point"])
+    index = product_index(source=range(5), point=range(20))
     losses = np.repeat([10.0, 100, 30, 60, 150], 20) + spread * rng.normal(size=100)
     columns = ["estimate", "lower", "upper", "se", "tau", "tau_lower", "tau_upper"]
     for variance in ("own", "pooled"):

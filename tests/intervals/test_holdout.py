@@ -8,7 +8,7 @@ from fold_logs import ALPHAS, LIMITS, agrees
 from golden import log_named
 from hypothesis import given
 from hypothesis import strategies as st
-from rows import only_row
+from rows import only_row, product_index
 from scipy import stats
 from strategies import logs, series
 
@@ -48,7 +48,7 @@ def test_proportions_of_several_repetitions_are_refused():
 def test_seeds_that_differ_are_flagged_and_the_advice_works(spread):
     """Two equal networks of five seeds each differed "significantly" in 67% of logs, silently."""
     rng = np.random.default_rng(5)
-    index = pd.MultiIndex.from_product([range(5), range(400)], names=["repetition", "point"])
+    index = product_index(repetition=range(5), point=range(400))
     hard, seeds = np.tile(rng.normal(size=400), 5), rng.normal(0, spread, (5, 2))
     odds = hard[:, None] + np.repeat(seeds, 400, axis=0)
     log = pd.DataFrame((rng.random((2000, 2)) < 1 / (1 + np.exp(-odds))) * 1.0, index, ["a", "b"])
@@ -76,7 +76,7 @@ def test_seeds_differ_by_an_f_test_and_if_they_add_a_fifth_to_the_variance():
     k, n, models = 3, 12, 400
     seeds, points = rng.normal(0, 0.8, (k, 1, models)), rng.normal(size=(n, models))
     losses = rng.normal(size=(k, n, models)) + seeds + points * rng.uniform(0, 6, models)
-    index = pd.MultiIndex.from_product([range(k), range(n)], names=["repetition", "point"])
+    index = product_index(repetition=range(k), point=range(n))
     log = read(pd.DataFrame(losses.reshape(-1, models), index))
     runs, units = losses.mean(axis=1), losses.mean(axis=0)
     rest = ((losses - runs[:, None] - units + units.mean(axis=0)) ** 2).sum(axis=(0, 1))

@@ -19,9 +19,6 @@ def variance(result):
     return only_row(result)["se"] ** 2
 
 
-# --- interval and test ----------------------------------------------------------------------------
-
-
 @given(
     st.integers(2, 20).flatmap(losses),
     st.sampled_from(["two-sided", "less", "greater"]),
@@ -43,9 +40,6 @@ def test_interval_and_test_are_duals(values, alternative, method):
             ours,
         )
         assert only_row(ours)["p_value"] == p
-
-
-# --- next to nothing ------------------------------------------------------------------------------
 
 
 def log_of(values, folds=None, repetitions=None):

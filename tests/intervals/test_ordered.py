@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from calls import refuses
 from rows import only_row
 from scipy import signal, stats
 
 import cvstats
 from cvstats.core.cautions import Caution
-from cvstats.errors import LogError
 from cvstats.intervals.ordered import comes_back
 from cvstats.log.loss_checks import is_regular
 
@@ -72,9 +72,6 @@ def assert_exact(row, losses, alpha=0.05, **options):
     assert df is None or row["df"] == df
 
 
-# --- numbers --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("lags", [0, 1, 2, 3, 5])
 def test_newey_west_is_that_of_sandwich(lags):
     row = only_row(PEER.cvci.ordered(estimator="newey-west", lags=lags))
@@ -117,9 +114,6 @@ def test_each_estimator_against_its_formula(options, n):
     assert losses.cvci.ordered(**options).attrs["estimator"] == (
         options.get("estimator") or ("diebold-mariano" if "horizon" in options else "ewc")
     )
-
-
-# --- order ----------------------------------------------------------------------------------------
 
 
 def as_arrow(days):
@@ -249,9 +243,6 @@ def test_steps_between_dates(form, frequency):
     assert not is_regular(form(days.delete(7)))
 
 
-# --- gaps and doubts ------------------------------------------------------------------------------
-
-
 def test_gaps_in_time():
     losses = series()
     holed = losses.drop(losses.index[[20, 21]])
@@ -259,8 +250,7 @@ def test_gaps_in_time():
     assert row["caution"] == "gaps in time"
     assert_exact(row, holed["m0"])
     losses = losses.where(losses.index.isin(holed.index)[:, None])
-    with pytest.raises(LogError, match="missing='drop'"):
-        losses.cvci.ordered()
+    refuses("missing='drop'", losses.cvci.ordered)
     dropped = losses.cvci.ordered(missing="drop")
     assert dropped.attrs["n_dropped"] == 2
     assert only_row(dropped)["se"] == row["se"]
@@ -365,9 +355,6 @@ def test_shares_have_limits_of_a_proportion():
     assert cvstats.ordered(grid[:, 0])["upper"] == 1 > cvstats.ordered(grid)["lower"][0]
 
 
-# --- grids ----------------------------------------------------------------------------------------
-
-
 def test_interval_by_name_is_lazy_too():
     grid = xr.DataArray(series(models=3).to_numpy(), dims=("point", "lat"))
     eager = grid.cvci.interval(method="ordered")
@@ -375,9 +362,6 @@ def test_interval_by_name_is_lazy_too():
     assert lazy["se"].chunks is not None
     xr.testing.assert_allclose(lazy.compute(), eager)
     assert cvstats.methods(grid.chunk({"point": 7})).loc["ordered", "applies"]
-
-
-# --- refusals -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -395,29 +379,23 @@ def test_interval_by_name_is_lazy_too():
     ],
 )
 def test_options_that_no_log_makes_right(options, words):
-    with pytest.raises(LogError, match=words):
-        series().cvci.ordered(**options)
+    refuses(words, series().cvci.ordered, **options)
 
 
 def test_logs_without_time():
     losses = series(models=2)
-    with pytest.raises(LogError, match="at least 4 times, but this log has 3"):
-        losses.iloc[:3].cvci.ordered()
+    refuses("at least 4 times, but this log has 3", losses.iloc[:3].cvci.ordered)
     plain = losses.reset_index(drop=True)
-    with pytest.raises(LogError, match="no level 'point', and the order of rows is not used"):
-        plain.cvci.ordered()
+    refuses("no level 'point', and the order of rows is not used", plain.cvci.ordered)
     named = losses.set_axis(pd.Index([f"q{i}" for i in range(60)], name="point"))
-    with pytest.raises(
-        LogError,
-        match="the labels of its level 'point' are neither all dates nor all numbers: 'q0'",
-    ):
-        named.cvci.ordered()
+    refuses(
+        "the labels of its level 'point' are neither all dates nor all numbers: 'q0'",
+        named.cvci.ordered,
+    )
     assert not cvstats.methods(named).loc["ordered", "applies"]
-    with pytest.raises(LogError, match="needs individual losses"):
-        cvstats.Moments.of_log(losses).ordered()
+    refuses("needs individual losses", cvstats.Moments.of_log(losses).ordered)
     nested = pd.concat({0: losses, 1: losses}, names=["outer"])
-    with pytest.raises(LogError, match="nested cross-validation log"):
-        nested.cvci.ordered()
+    refuses("nested cross-validation log", nested.cvci.ordered)
 
 
 @pytest.mark.parametrize("season", [7, 12])

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from grouped_logs import LIMITS, LOGS, log_of, random_rows
-from rows import only_row
+from rows import multi_index, only_row
 from scipy import stats
 
 import cvstats
@@ -92,15 +92,12 @@ def test_a_source_of_one_point_has_a_mean():
         cvstats.source_estimators(log)
 
 
-# --- the range of the loss -----------------------------------------------------------------------
-
-
 def firms(loss="absolute_error", n_sources=5):
     """Losses that cannot be negative, of sources that differ much."""
     rng = np.random.default_rng(2)
     source = np.repeat(range(n_sources), 20)
     values = np.abs(rng.normal(size=len(source))) * 10.0 ** (source % 3)
-    index = pd.MultiIndex.from_arrays([source, range(len(source))], names=["source", "point"])
+    index = multi_index(source=source, point=range(len(source)))
     log = pd.DataFrame({"a": values, "b": values[::-1]}, index)
     log.attrs["loss"] = loss
     return log
@@ -139,7 +136,7 @@ def test_a_prediction_of_errors_ends_at_one():
     rng = np.random.default_rng(0)
     source = np.repeat(range(4), 25)
     wrong = (rng.random(100) < np.array([0.1, 0.95, 0.2, 0.9])[source]).astype(float)
-    index = pd.MultiIndex.from_arrays([source, range(100)], names=["source", "point"])
+    index = multi_index(source=source, point=range(100))
     found = limits_of(pd.DataFrame({"a": wrong}, index).cvci.out_of_source(interval="prediction"))
     assert found.ravel().tolist() == [0.0, 1.0]
     gaps = firms().cvci.difference()

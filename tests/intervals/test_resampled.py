@@ -16,9 +16,6 @@ R_CASES = json.loads(
 )
 
 
-# --- R --------------------------------------------------------------------------------------------
-
-
 def r_log(case):
     """The log of a case; a level whose labels come in runs is stored as label, times, …"""
     levels = {
@@ -48,9 +45,6 @@ def test_agrees_with_r(capsys):
         print("\nlargest deviation from inferGE, in widths of the interval")
         for label, apart in sorted(worst.items()):
             print(f"  {label:<26} {apart:.1e}")
-
-
-# --- training sizes -------------------------------------------------------------------------------
 
 
 def test_training_sizes_of_splits():

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import resampled_logs
-from calls import refusal
+from calls import refusal, refuses
 from resampled_logs import example
-from rows import only_row
+from rows import only_row, product_index
 from sklearn.dummy import DummyRegressor
 from together import together
 
@@ -72,19 +72,15 @@ REFUSED = [
 @together(REFUSED)
 def test_refusals_say_what_is_missing(method, change, words):
     log = change(example(method))
-    with pytest.raises(LogError, match=re.escape(words)):
-        getattr(cvstats, method)(log)
+    refuses(re.escape(words), getattr(cvstats, method), log)
 
 
 @pytest.mark.parametrize(("method", "seeds"), [("interval", 1), ("compare", 2), ("holdout", 1)])
 def test_answers_in_a_level_sample_are_not_taken_for_halves(method, seeds):
     """Users of language models call an answer a sample; this was 28% of false differences."""
-    index = pd.MultiIndex.from_product(
-        [range(5), range(seeds), range(4)], names=["sample", "repetition", "point"]
-    )
+    index = product_index(sample=range(5), repetition=range(seeds), point=range(4))
     log = pd.DataFrame({"a": np.arange(len(index)) % 3, "b": np.arange(len(index)) % 2}, index)
-    with pytest.raises(LogError, match="several answers to the same points, rename the level"):
-        getattr(cvstats, method)(log)
+    refuses("several answers to the same points, rename the level", getattr(cvstats, method), log)
 
 
 def test_one_split_of_each_half_is_enough():
@@ -106,8 +102,7 @@ def test_a_fold_of_two_points_is_enough_and_one_is_not():
     points = log.index.get_level_values("fold").isin([2])
     kept = log[points].index.unique("point")
     one, two = (log[~points | log.index.get_level_values("point").isin(kept[:n])] for n in (1, 2))
-    with pytest.raises(LogError, match="a fold has only one point"):
-        cvstats.nested_cv(one)
+    refuses("a fold has only one point", cvstats.nested_cv, one)
     assert np.isfinite(cvstats.nested_cv(two)["se"]).all()
     unnamed = cvstats.nested_cv(log.droplevel("point"))
     for name in ("estimate", "lower", "upper"):
@@ -125,12 +120,11 @@ def test_a_fold_of_two_points_is_enough_and_one_is_not():
     ],
 )
 def test_train_size(train_size, words):
-    with pytest.raises(LogError, match=words):
-        cvstats.corrected_t(example("corrected_t"), train_size=train_size)
+    refuses(words, cvstats.corrected_t, example("corrected_t"), train_size=train_size)
 
 
 def test_sources_left_out_are_folds_and_said_so():
-    index = pd.MultiIndex.from_product([list("abcd"), range(5)], names=["source", "point"])
+    index = product_index(source=list("abcd"), point=range(5))
     log = pd.Series(np.random.default_rng(1).gamma(2.0, size=20), index=index)
     found = only_row(cvstats.corrected_t(log))
     assert (found["n_splits"], found["n_train"]) == (4, 15)
@@ -138,9 +132,6 @@ def test_sources_left_out_are_folds_and_said_so():
     # random splits of points that have sources: the splits are the repetitions
     split = pd.concat({r: log.iloc[r * 3 : r * 3 + 4] for r in range(4)}, names=["repetition"])
     assert only_row(cvstats.corrected_t(split, train_size=16))["n_splits"] == 4
-
-
-# --- no variance, empty, at the end of the range --------------------------------------------------
 
 
 def test_nested_standard_error_stays_in_range():

@@ -31,9 +31,6 @@ def worst_of(what, pairs, capsys):
     assert max(worst.values()) <= TOLERANCE
 
 
-# --- the paper's estimators ---------------------------------------------------------------------
-
-
 def test_table_1_and_theta_a_b(capsys):
     def pairs():
         for seed, sizes in enumerate(LOGS.values()):
@@ -47,8 +44,6 @@ def test_table_1_and_theta_a_b(capsys):
 
     worst_of("Table 1, (11), (12)", pairs(), capsys)
 
-
-# --- their biases -------------------------------------------------------------------------------
 
 TRUTHS = {
     "equal sizes": exactly.Truth(

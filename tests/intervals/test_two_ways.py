@@ -6,9 +6,9 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from calls import refusal
+from calls import refusal, refuses
 from grouped_logs import stored_case
-from rows import only_row
+from rows import multi_index, only_row, product_index
 from scipy import stats
 
 import cvstats
@@ -80,13 +80,10 @@ def assert_limits(row, mean, variance, df):
         assert row[name] == pytest.approx(number, rel=1e-12), name
 
 
-# --- numbers --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("points", [20, 24])
 def test_one_error_has_the_degrees_of_freedom_of_equal_mean_squares(points):
     """Rounding decided between 3 and 92."""
-    index = pd.MultiIndex.from_product([range(5), range(points)], names=["repetition", "point"])
+    index = product_index(repetition=range(5), point=range(points))
     log = pd.Series(1.0 * (np.arange(5 * points) == 7), index)
     found = log.cvci.clustered(by=("point", "repetition"))["df"].iloc[0]
     assert found == pytest.approx(1 / (1 / 4 + 1 / (points - 1) + 1 / (4 * (points - 1))))
@@ -120,7 +117,7 @@ def test_the_mean_squares_of_r(names):
 
 def test_the_sums_of_clusters_of_r():
     case, wanted = UNEVEN["inputs"], UNEVEN["outputs"]
-    index = pd.MultiIndex.from_arrays([case["g"], case["h"]], names=["prompt", "judge"])
+    index = multi_index(prompt=case["g"], judge=case["h"])
     result = cvstats.clustered(pd.Series(case["y"], index), by=("prompt", "judge"))
     row = only_row(result)
     assert row["se"] ** 2 == pytest.approx(wanted["two_HC0_cadj"], rel=1e-12)
@@ -151,9 +148,6 @@ def test_an_incomplete_log_in_fractions(missing):
     row = only_row(cvstats.clustered(log_of(table), by=BOTH))
     mean, _, variance = clusters([(*key, loss) for key, loss in table.items()])
     assert_limits(row, mean, variance, 4)
-
-
-# --- differences ----------------------------------------------------------------------------------
 
 
 def three_models():
@@ -208,9 +202,6 @@ def test_what_two_ways_allow():
         cvstats.compare(three_models(), anytime=True, **given)
 
 
-# --- labels and refusals --------------------------------------------------------------------------
-
-
 def labels_of(table, names=BOTH, **options):
     row = only_row(cvstats.clustered(log_of(table, names), by=names, **options))
     return row, [label for label in row["caution"].split(", ") if label not in ("", "skewed")]
@@ -251,11 +242,10 @@ def test_refused(case):
 
 def test_one_label_or_nested_labels_are_refused():
     log = log_of(crossed(5, 3, 1))
-    with pytest.raises(LogError, match="one label of 'seed', which does not show"):
-        cvstats.clustered(log.iloc[::3], by=BOTH)
+    refuses("one label of 'seed', which does not show", cvstats.clustered, log.iloc[::3], by=BOTH)
     school = pd.MultiIndex.from_product([["x", "y"], [0, 1], [0, 1, 2]]).to_frame(index=False)
     pupil = school[0] + school[1].astype(str)
-    index = pd.MultiIndex.from_arrays([school[0], pupil, school.index], names=["a", "b", "point"])
+    index = multi_index(a=school[0], b=pupil, point=school.index)
     tests = pd.Series(np.arange(12.0) % 5, index)
     with pytest.raises(LogError, match="each label of 'b' occurs with one label of 'a' only"):
         cvstats.clustered(tests, by=("a", "b"))
@@ -263,11 +253,7 @@ def test_one_label_or_nested_labels_are_refused():
         cvstats.clustered(tests, by=("b", "a"))
     bootstrap = pd.Series(
         np.arange(8.0),
-        pd.MultiIndex.from_product(
-            [[0, 1], [0, 1], [0, 1]], names=["sample", "point", "repetition"]
-        ),
+        product_index(sample=[0, 1], point=[0, 1], repetition=[0, 1]),
     )
-    with pytest.raises(LogError, match="several resampled data sets"):
-        cvstats.clustered(bootstrap, by=("point", "repetition"))
-    with pytest.raises(LogError, match=r"Invalid by=\('point', 'seed'\)"):
-        cvstats.wild_cluster(log, by=BOTH)
+    refuses("several resampled data sets", cvstats.clustered, bootstrap, by=("point", "repetition"))
+    refuses(r"Invalid by=\('point', 'seed'\)", cvstats.wild_cluster, log, by=BOTH)

@@ -4,6 +4,7 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
+from rows import multi_index, product_index
 from scipy import stats
 
 import cvstats
@@ -14,9 +15,7 @@ KINDS = {"wilson": oracle.wilson, "clopper-pearson": oracle.clopper_pearson}
 
 def few_errors(errors=2, n=50, k=10, repetitions=1):
     """A log of folds in which so many points are wrong, the same each time."""
-    index = pd.MultiIndex.from_product(
-        [range(repetitions), range(n)], names=["repetition", "point"]
-    )
+    index = product_index(repetition=range(repetitions), point=range(n))
     frame = pd.DataFrame({"rule": 0.0}, index)
     frame.loc[(slice(None), list(range(errors))), "rule"] = 1.0
     frame["fold"] = np.tile(np.arange(n) % k, repetitions)
@@ -44,9 +43,6 @@ def test_other_losses_are_refused():
         cvstats.compare(log, log, method="wald", options={"interval": "wilson"})
 
 
-# --- interval() -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("errors", [0, 9, 10])
 def test_interval_takes_wilson_for_losses_of_0_and_1(errors):
     folds = few_errors(errors)
@@ -63,16 +59,11 @@ def test_interval_takes_wilson_for_losses_of_0_and_1(errors):
         pd.testing.assert_frame_equal(asked, run(log))
 
 
-# --- coverage -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("unit", [1e-9, 1e-12, 1e-60])
 def test_losses_in_a_large_unit_are_no_zeros(unit):
     """Losses of 1e-12 had the limits of a proportion, up to 0.06, by group and in batches."""
     rng = np.random.default_rng(0)
-    index = pd.MultiIndex.from_arrays(
-        [np.arange(60) % 5, range(60), np.repeat(["x", "y"], 30)], names=["fold", "point", "region"]
-    )
+    index = multi_index(fold=np.arange(60) % 5, point=range(60), region=np.repeat(["x", "y"], 30))
     losses = pd.DataFrame({"a": rng.gamma(5, 1, 60), "b": rng.gamma(5, 1, 60)}, index)
     for ask in (
         lambda log: log.cvci.wald(),
@@ -91,9 +82,7 @@ def test_losses_in_a_large_unit_are_no_zeros(unit):
 def answered(wrong, n_answers: int, **attrs) -> pd.DataFrame:
     """One test set, answered several times; ``wrong`` has a row for each point."""
     wrong = np.broadcast_to(np.asarray(wrong, dtype=float), (len(wrong), n_answers))
-    index = pd.MultiIndex.from_product(
-        [range(n_answers), range(len(wrong))], names=["repetition", "point"]
-    )
+    index = product_index(repetition=range(n_answers), point=range(len(wrong)))
     log = pd.DataFrame({"llm": wrong.T.ravel()}, index)
     log.attrs |= attrs
     return log
