@@ -78,9 +78,6 @@ def test_every_method_has_a_case():
     assert {method.name for method in list_methods()} <= functions
 
 
-# --- the same log, told otherwise -----------------------------------------------------------------
-
-
 def with_other_levels(log):
     """The rows and the levels in another order."""
     log = shuffled(log)
@@ -217,9 +214,6 @@ UNIT = 2.0**-70
 """Small enough that no constant of the code is a loss."""
 
 SHARES = {"statistic", "p_value", "p_adjusted", "df", "i2", "rank", "in_set", "n_points"}
-
-
-# --- labels, gaps, batches, chunks ----------------------------------------------------------------
 
 
 def rows_by_label(parts, level):

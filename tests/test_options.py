@@ -8,7 +8,9 @@ from types import NoneType
 import numpy as np
 import pandas as pd
 import pytest
+from calls import refuses
 from resampled_logs import example
+from rows import multi_index, product_index
 from together import together
 
 import cvstats
@@ -182,7 +184,7 @@ def test_a_wrong_value_is_refused_before_the_log(name, options, words):
 
 def log_of(**values):
     """Losses of models in four folds of 12 points."""
-    index = pd.MultiIndex.from_arrays([np.arange(12) % 4, range(12)], names=["fold", "point"])
+    index = multi_index(fold=np.arange(12) % 4, point=range(12))
     return pd.DataFrame(values or {"ridge": np.arange(12.0), "lasso": 1.0}, index=index)
 
 
@@ -209,7 +211,7 @@ def test_a_name_that_is_not_there(name, options, words):
 
 
 def test_sources_that_cannot_be_names():
-    index = pd.MultiIndex.from_product([["north", "south"], range(3)], names=["source", "point"])
+    index = product_index(source=["north", "south"], point=range(3))
     log = pd.Series(np.arange(6.0), index=index)
     for wrong in (["north"], np.array(["north"]), pd.NA, 3):
         assert "Unknown source" in refusal("source_estimators", log, source=wrong)
@@ -220,8 +222,7 @@ def test_sources_that_cannot_be_names():
 @pytest.mark.parametrize("wrong", ["x", {}, ["a"], 1j, pd.NA, object])
 def test_leave_one_out_losses_that_are_none(wrong):
     log = example("corrected_t")["a"].to_frame("a").assign(count=1).set_index("count", append=True)
-    with pytest.raises(LogError, match="leave_one_out=.*is not numeric"):
-        cvstats.case_bootstrap(log, leave_one_out=wrong)
+    refuses("leave_one_out=.*is not numeric", cvstats.case_bootstrap, log, leave_one_out=wrong)
 
 
 @pytest.mark.parametrize("of_log", [False, True], ids=["function", "method"])
@@ -279,10 +280,8 @@ def test_choices_are_read_off_the_annotations():
     choices = options.find_choices(example_function)
     assert choices == {"a": ("x", "y"), "b": ("z", None)}
     options.check_choices({"a": "y", "b": None, "c": "other", "d": "w", "e": 1}, choices)
-    with pytest.raises(LogError, match="Invalid a='z'. Expected one of 'x', 'y'."):
-        options.check_choices({"a": "z"}, choices)
-    with pytest.raises(LogError, match="Invalid b='x'. Expected one of 'z', None."):
-        options.check_choices({"b": "x"}, choices)
+    refuses("Invalid a='z'. Expected one of 'x', 'y'.", options.check_choices, {"a": "z"}, choices)
+    refuses("Invalid b='x'. Expected one of 'z', None.", options.check_choices, {"b": "x"}, choices)
 
 
 def test_numbers_are_those_that_a_float_can_hold():
@@ -315,8 +314,7 @@ def test_the_smallest_value_is_accepted_and_smaller_ones_are_refused(name):
     if name.startswith("plans."):
         plan = getattr(cvstats.plans, function)
         plan(**{option: least})
-        with pytest.raises(LogError, match=f"^{option}={least - 1} is out of range"):
-            plan(**{option: least - 1})
+        refuses(f"^{option}={least - 1} is out of range", plan, **{option: least - 1})
         return
     for value in (least, least - 1):
         said = refusal(function, **{option: value}, **WITH.get(name, {}))

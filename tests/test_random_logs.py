@@ -26,8 +26,6 @@ from strategies import by_row
 
 import cvstats
 
-# --- logs -----------------------------------------------------------------------------------------
-
 
 def draw_levels(rng, n):
     """Draw the levels of one of the usual designs, for about n points."""
@@ -141,9 +139,6 @@ def draw_predictions(seed):
         options["folds"] = str(rng.choice(["average", "pool"]))
     words = f"{design}, {options}, {len(table)} x {len(models)}"
     return words, Predictions(table, list(levels), models, options)
-
-
-# --- what holds them ------------------------------------------------------------------------------
 
 
 def in_chunks(log):

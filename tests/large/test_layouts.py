@@ -195,9 +195,6 @@ def test_what_an_assumption_refuses_says_so():
         lazy.compute()
 
 
-# --- missing losses -----------------------------------------------------------------------------
-
-
 def test_a_model_that_misses_a_whole_chunk():
     log = LAYOUTS["by point"](frame(repetitions=1))
     log[{"model": 0, "point": slice(0, 12)}] = np.nan

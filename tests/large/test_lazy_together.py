@@ -14,7 +14,6 @@ from cvstats import LogError
 dask = pytest.importorskip("dask", reason="the extra dask is not installed")
 pytest.importorskip("dask.array", reason="the extra dask is not installed")
 
-# --- arrays: logs over the same losses ------------------------------------------------------------
 
 LOSSES = np.random.default_rng(0).normal(size=(200, 2))
 SPLITS = {"fold": None, "without": "source"}

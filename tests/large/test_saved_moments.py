@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from calls import refuses
 from hypothesis import given
 from strategies import frames
 
@@ -117,15 +118,13 @@ ODD = {
 def test_what_is_no_file_of_moments(name, tmp_path):
     path = tmp_path / "odd.npz"
     ODD[name](path)
-    with pytest.raises(LogError, match="does not contain moments"):
-        Moments.load(path)
+    refuses("does not contain moments", Moments.load, path)
 
 
 @pytest.mark.parametrize("given", [42, None])
 def test_no_path(given):
     for call in (Moments.load, Moments.of_log(LOG).save):
-        with pytest.raises(LogError, match=f"{given} is not a path"):
-            call(given)
+        refuses(f"{given} is not a path", call, given)
 
 
 def test_no_file(tmp_path):
@@ -143,8 +142,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez", fill)
-    with pytest.raises(LogError, match=r"'moments.npz' could not be written: No space left"):
-        moments.save(path)
+    refuses(r"'moments.npz' could not be written: No space left", moments.save, path)
     assert [file.name for file in tmp_path.iterdir()] == ["moments.npz"]
     pd.testing.assert_frame_equal(Moments.load(path).wald(), moments.wald())
 
@@ -168,8 +166,7 @@ def test_a_file_that_unpacks_to_more_than_it_is_is_refused(tmp_path):
     path = tmp_path / "bomb.npz"
     np.savez_compressed(path, head=np.zeros(30_000_000, np.uint8))
     tracemalloc.start()
-    with pytest.raises(LogError, match="does not contain moments"):
-        Moments.load(path)
+    refuses("does not contain moments", Moments.load, path)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1_000_000
@@ -201,8 +198,7 @@ def test_files_whose_cells_do_not_fit_together_are_refused(tmp_path):
         ("cells_mean", lambda mean: mean.T),
     ):  # fmt: skip
         np.savez(path, **{**arrays, name: change(arrays[name])})
-        with pytest.raises(LogError, match="is damaged"):
-            Moments.load(path)
+        refuses("is damaged", Moments.load, path)
 
 
 def test_attrs_of_moments_cannot_be_changed():

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from calls import refusal
+from calls import refusal, refuses
 from frontier import CASES
 from scipy import optimize, special
 
@@ -100,8 +100,7 @@ def test_every_consumer_takes_the_log():
     assert log.cvci.equivalence(reference=0, margin=3.0)["equivalent"].all()
     array = log.to_xarray().to_dataarray("model").assign_attrs(log.attrs)
     np.testing.assert_allclose(array.cvci.interval()["se"], log.cvci.interval()["se"], rtol=1e-12)
-    with pytest.raises(cvstats.LogError, match="part of a log of strength"):
-        log.iloc[:20].cvci.interval()
+    refuses("part of a log of strength", log.iloc[:20].cvci.interval)
     few = BATTLES[BATTLES["prompt"] < 20]
     assert fit(few).cvci.interval()["caution"].str.contains("few points").all()
     assert not fit().cvci.interval()["caution"].str.contains("few points").any()
@@ -135,8 +134,7 @@ def won(model: int) -> pd.DataFrame:
     ],
 )  # fmt: skip
 def test_refusals(make, options, words):
-    with pytest.raises(cvstats.LogError, match=re.escape(words)):
-        fit(make(), **options)
+    refuses(re.escape(words), fit, make(), **options)
 
 
 @pytest.mark.parametrize(("elo", "call"), [(False, "part, …)"), (True, "part, …, elo=True)")])
@@ -150,8 +148,7 @@ def test_a_part_of_the_log_is_made_of_a_part_of_the_battles(elo, call):
 
 
 def test_strengths_have_no_ratio():
-    with pytest.raises(cvstats.LogError, match="strength has no zero, so no ratio"):
-        fit().cvci.compare(relative=True)
+    refuses("strength has no zero, so no ratio", fit().cvci.compare, relative=True)
 
 
 def test_models_that_win_nearly_all():

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from rows import multi_index
 
 import cvstats
 from cvstats import LogError
@@ -10,7 +11,7 @@ from cvstats import LogError
 
 def predictions(n=200):
     rng = np.random.default_rng(0)
-    index = pd.MultiIndex.from_arrays([np.arange(n), np.arange(n) % 5], names=["point", "fold"])
+    index = multi_index(point=np.arange(n), fold=np.arange(n) % 5)
     columns = {"y": rng.integers(0, 2, n), "a": rng.uniform(0.1, 0.9, n)}
     return pd.DataFrame({**columns, "b": rng.uniform(0.1, 0.9, n)}, index)
 
