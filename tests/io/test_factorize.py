@@ -66,6 +66,8 @@ def test_rows_with_the_same_labels_have_the_same_number(monkeypatch):
     table = pd.DataFrame([codes for codes, _ in parts]).T
     expected = table.groupby([0, 1, 2], sort=False).ngroup()
     np.testing.assert_array_equal(combine_codes(parts), expected)
+    wide = [(codes << 19, range(1 << 22)) for codes, _ in parts]  # more combinations than 2^64
+    np.testing.assert_array_equal(combine_codes(wide), expected)
     monkeypatch.setattr("cvstats.io.as_log.MOST_KEYS", 10)  # numbers that would be too large
     np.testing.assert_array_equal(combine_codes(parts), expected)
     first = table.drop_duplicates().index
