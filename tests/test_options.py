@@ -211,8 +211,7 @@ def test_a_name_that_is_not_there(name, options, words):
 
 
 def test_sources_that_cannot_be_names():
-    index = product_index(source=["north", "south"], point=range(3))
-    log = pd.Series(np.arange(6.0), index=index)
+    log = pd.Series(np.arange(6.0), index=product_index(source=["north", "south"], point=range(3)))
     for wrong in (["north"], np.array(["north"]), pd.NA, 3):
         assert "Unknown source" in refusal("source_estimators", log, source=wrong)
     words = refusal("source_estimators", log, source="nroth")

@@ -218,7 +218,6 @@ NEEDS_LOSSES = re.compile(
 )
 """What logs that are not in memory, and parts for ``by=``, may refuse where a frame answers."""
 
-
 OTHER_REFUSES = re.compile("different default methods|site='other'|site=other|would use")
 """What may be refused because of the other label, which has fewer points."""
 

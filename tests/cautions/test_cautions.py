@@ -96,8 +96,7 @@ def test_of_large_logs_and_many_groups_a_sample_is_read():
     assert "heavy tails" in labels(pd.DataFrame({"a": losses, "b": 0.0}).cvci.compare())
     assert labels(k_fold(n).cvci.wald()) == set()
     many = np.random.default_rng(0).standard_t(3, 303 * 20) ** 2
-    index = product_index(site=range(303), point=range(20))
-    found = pd.Series(many, index)
+    found = pd.Series(many, product_index(site=range(303), point=range(20)))
     assert labels(found.cvci.holdout(by="site")) == {"few points", "skewed"}
     assert "skewed" in labels(found[: 20 * 100].cvci.holdout(by="site"))
 

@@ -115,8 +115,7 @@ def times(values):
 
 
 def halves(values):
-    index = product_index(repetition=range(5), fold=range(2))
-    return pd.DataFrame({"a": values}, index)
+    return pd.DataFrame({"a": values}, product_index(repetition=range(5), fold=range(2)))
 
 
 def persistent(n=100, correlation=0.95):

@@ -34,8 +34,7 @@ def test_dates_of_a_large_log_are_read_in_order():
     """Rows in any order, with sources: neighbours are those in time."""
     rng = np.random.default_rng(2)
     noise = autoregressive(rng.normal(size=(3_000, 40)), 0.5)
-    days = pd.date_range("2010-01-01", periods=3_000)
-    index = product_index(point=days, source=range(40))
+    index = product_index(point=pd.date_range("2010-01-01", periods=3_000), source=range(40))
     log = pd.Series(noise.ravel(), index).sample(frac=1, random_state=1)
     assert "serial dependence" in labels(cvstats.naive(log))
 
@@ -63,8 +62,7 @@ def test_pseudo_losses_of_successive_dates_may_depend(loss):
     log = cvstats.losses(frame, prediction=["a", "b"], loss=loss)
     assert "serial dependence" in labels(log[["b"]].cvci.interval())
     assert "CVS027" in cvstats.diagnose(log)["code"].tolist()
-    words = log["b"].cvci.summary().sentences
-    assert "using ordered because of serial dependence" in words[0]
+    assert "using ordered because of serial dependence" in log["b"].cvci.summary().sentences[0]
     assert log.cvci.ordered()["lower"].min() >= 0
     grid = xr.DataArray(log["b"].to_numpy(), dims="point", coords={"point": log.index})
     lazy = grid.assign_attrs(log.attrs).chunk().cvci.holdout().compute()
@@ -204,8 +202,7 @@ def test_points_next_to_dates_are_not_put_in_order():
     """Numbers of points are no times if another level has the dates."""
     rng = np.random.default_rng(0)
     noise = rng.normal(size=200).cumsum()
-    days = pd.date_range("2024-01-01", periods=200)
-    index = multi_index(point=rng.permutation(200), date=days)
+    index = multi_index(point=rng.permutation(200), date=pd.date_range("2024-01-01", periods=200))
     log = pd.DataFrame({"a": noise, "b": 0.9 * noise}, index)
     with pytest.raises(LogError, match="its dates are on the level 'date'"):
         log.cvci.ordered()

@@ -227,8 +227,7 @@ def test_losses_of_few_values_have_no_shape(values):
 def test_variances_of_folds_may_differ_five_times(more, reported):
     even = np.r_[0.0, np.tile([-1.0, 1.0], 8)]
     losses = np.concatenate([even, even, even * np.repeat([1, more], [9, 8]), even])
-    index = multi_index(fold=np.repeat(range(4), 17), point=range(68))
-    table = found(pd.Series(losses + 3, index))
+    table = found(pd.Series(losses + 3, multi_index(fold=np.repeat(range(4), 17), point=range(68))))
     assert ("CVS013" in table.index) == reported
 
 
@@ -249,8 +248,7 @@ def copied(pairs, n=200, apart=0, copies=2):
         losses[fold : fold + 10 * copies : 10] = losses[fold]
     for point in range(150, 150 + 2 * apart, 2):
         losses[point] = losses[point + 1]
-    index = multi_index(fold=np.arange(n) % 10, point=np.arange(n))
-    return pd.DataFrame(losses, index, ["a", "b"])
+    return pd.DataFrame(losses, multi_index(fold=np.arange(n) % 10, point=np.arange(n)), ["a", "b"])
 
 
 def rated(models, copies=1):

@@ -115,8 +115,7 @@ def test_no_caution_where_nothing_is_in_doubt():
 
 
 def test_advice_for_means_does_not_lead_into_the_trap():
-    index = product_index(repetition=range(3), fold=range(5))
-    log = pd.Series(np.arange(15.0), index)
+    log = pd.Series(np.arange(15.0), product_index(repetition=range(3), fold=range(5)))
     with pytest.raises(LogError, match=r"set log.attrs\['holds'\] = 'scores'") as error:
         log.cvci.wald()
     assert "log.xs" not in str(error.value)

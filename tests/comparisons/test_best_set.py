@@ -268,8 +268,7 @@ def test_leads_are_standardized_as_by_compare():
                 part = x[:, columns]
                 beta = np.linalg.lstsq(part[~test], y[~test], rcond=None)[0]
                 fits += [(r, k, p, model, y[p], part[p] @ beta) for p in np.flatnonzero(test)]
-    names = ["repetition", "fold", "point", "model", "y_true", "y_pred"]
-    table = pd.DataFrame(fits, columns=names)
+    table = pd.DataFrame(fits, columns=["repetition", "fold", "point", "model", "y_true", "y_pred"])
     one = table[table["repetition"] == 0]
     few = table.assign(y_true=(table["y_true"] > 1.5) * 1)
     few = few[few["repetition"] == 0]

@@ -60,7 +60,6 @@ def test_labels_decide_and_never_the_order():
 
 FIRST = ["difference", "lower", "upper", "se"]
 
-
 LOGS = {method: log for method, log, _ in COMPARED[::-1]} | {"wild_cluster": "whole sources"}
 """A log of `golden` for each method."""
 
@@ -172,8 +171,7 @@ def test_the_interval_of_a_log_of_differences_is_that_of_compare(repetitions):
 def test_few_discordant_points_have_the_limits_of_compare_in_a_log_of_differences():
     a = (np.arange(100) < 8).astype(float)
     b = ((np.arange(100) < 3) | (np.arange(100) > 97)).astype(float)
-    index = multi_index(fold=np.arange(100) % 5, point=range(100))
-    frame = pd.DataFrame({"a": a, "b": b}, index)
+    frame = pd.DataFrame({"a": a, "b": b}, multi_index(fold=np.arange(100) % 5, point=range(100)))
     frame.attrs["loss"] = "zero_one"
     expected = frame.cvci.compare(reference="b").iloc[0]
     log = frame.cvci.difference(reference="b")["a"]

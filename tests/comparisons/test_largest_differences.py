@@ -26,7 +26,6 @@ TABLE.loc[TABLE["point"] == 17, "b"] += 40
 TABLE.loc[TABLE["segment"] == "z", "a"] += 2
 LOG = TABLE.set_index(["repetition", "source", "point"]).drop(columns="segment")
 
-
 SEGMENTS = (
     TABLE[TABLE["repetition"] == 0].drop(columns="repetition")
     .set_index(["source", "point", "segment"])

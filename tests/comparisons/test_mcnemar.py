@@ -17,7 +17,6 @@ from cvstats.errors import LogError
 
 TESTS = ["exact", "chi2", "mid-p"]
 
-
 FRAME = wrong_answers()
 PAIRED = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=2, max_size=70)
 

@@ -141,8 +141,7 @@ def test_a_lazy_array_gives_the_limits_of_the_frame(repetitions, folds, method):
 
 
 def test_labels_max_t_and_one_side():
-    index = FOLDED.index.to_frame()
-    half = pd.Index(np.where(index["point"] % 2, "odd", "even"), name="half")
+    half = pd.Index(np.where(FOLDED.index.to_frame()["point"] % 2, "odd", "even"), name="half")
     parts = FOLDED.set_index(half, append=True)
     table = parts.cvci.compare(reference="ridge", relative=True, by="half", method="wald")
     alone = parts.xs("odd", level="half").cvci.compare(
@@ -237,8 +236,7 @@ def test_limits_of_few_discordant_points_agree_with_the_exact_test(only_a, only_
     both = np.arange(n) >= 92
     a, b = both.astype(float), both.astype(float)
     a[:only_a], b[20 : 20 + only_b] = 1, 1
-    index = multi_index(fold=np.arange(n) % folds, point=np.arange(n))
-    log = pd.DataFrame({"a": a, "b": b}, index)
+    log = pd.DataFrame({"a": a, "b": b}, multi_index(fold=np.arange(n) % folds, point=np.arange(n)))
     plain, per_cent = log.cvci.compare().iloc[0], log.cvci.compare(relative=True).iloc[0]
     assert per_cent["p_value"] == plain["p_value"]
     assert (per_cent["lower"] <= 0 <= per_cent["upper"]) == (plain["p_value"] >= 0.05)

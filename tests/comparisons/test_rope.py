@@ -48,8 +48,7 @@ def test_rho_and_train_size():
 
 def test_posterior_without_variance():
     a = np.arange(12.0)
-    index = multi_index(fold=np.arange(12) % 3, point=range(12))
-    frame = pd.DataFrame({"a": a, "b": a + 1}, index)
+    frame = pd.DataFrame({"a": a, "b": a + 1}, multi_index(fold=np.arange(12) % 3, point=range(12)))
     for margin, wanted in ((0.5, [1, 0, 0]), (1, [0, 1, 0]), (2, [0, 1, 0]), ((-3, -2), [0, 0, 1])):
         table = frame.cvci.rope(margin=margin)
         assert list(table[SHARES].iloc[0]) == wanted

@@ -68,8 +68,7 @@ def test_refusals(case):
 
 def test_an_interval_for_proportions_serves_for_each_model():
     binary = (PLAIN.xs(0, level="repetition").droplevel("fold") > 0).astype(float)
-    options = {"method": "holdout", "interval": "wilson"}
-    found = binary.cvci.compare(method="union", options=options)
+    found = binary.cvci.compare(method="union", options={"method": "holdout", "interval": "wilson"})
     each = binary.cvci.holdout(interval="wilson", alpha=0.025)
     row = found.loc[("a", "b")]
     assert row["lower"] == each.loc["a", "lower"] - each.loc["b", "upper"]

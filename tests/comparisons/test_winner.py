@@ -185,8 +185,7 @@ def test_the_best_of_equal_models_with_skewed_losses():
     assert np.mean(covers) >= 0.93
     one = xr.DataArray(losses[..., 3], dims=("model", "point")).cvci.winner(n_draws=500)
     assert float(one["upper"]) == pytest.approx(float(found["upper"][3]), rel=1e-12)
-    labels = found["caution"].values
-    assert not (labels & int(Caution.SKEWED | Caution.MANY_MODELS)).any()
+    assert not (found["caution"].values & int(Caution.SKEWED | Caution.MANY_MODELS)).any()
 
 
 @pytest.mark.parametrize("fold", [True, False])

@@ -149,8 +149,7 @@ def test_labels_that_never_occur_change_nothing_and_cost_little():
 
 
 def with_site(labels) -> pd.Series:
-    index = multi_index(point=range(300), site=labels)
-    return pd.Series(np.arange(300.0), index=index)
+    return pd.Series(np.arange(300.0), index=multi_index(point=range(300), site=labels))
 
 
 @pytest.mark.parametrize("gaps", [10, 300])

@@ -372,8 +372,7 @@ def test_limits_of_error_rates_are_those_of_a_proportion(road):
 @without_marks
 def test_points_in_several_sources_are_counted_once_wherever_they_are_counted():
     rng = np.random.default_rng(0)
-    days = pd.date_range("2020", periods=40)
-    index = product_index(source=range(8), point=days)
+    index = product_index(source=range(8), point=pd.date_range("2020", periods=40))
     log = pd.DataFrame(rng.normal(size=(320, 2)) ** 2, index, ["a", "b"])
     page = cvstats.report(log)
     assert "<cvci: 40 points, 8 sources, 2 models>" == repr(log.cvci) == repr(log.to_xarray().cvci)

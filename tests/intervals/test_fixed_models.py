@@ -15,13 +15,20 @@ import cvstats
 
 LOSSES = 1 - cvstats.datasets.load("llm")
 
-
 CONTAINERS = {
-    "frame": lambda: LOSSES,
-    "array": lambda: by_row(LOSSES),
-    "lazy array": lambda: by_row(LOSSES).chunk(row=500),
-    "moments": lambda: cvstats.Moments.of_log(LOSSES, pairs=True),
+    "frame": lambda log: log,
+    "array": by_row,
+    "lazy array": lambda log: by_row(log).chunk(row=100),
+    "moments": lambda log: cvstats.Moments.of_log(log, pairs=log.shape[1] < 9),
 }
+IN_MEMORY_OR_LAZY = [name for name in CONTAINERS if name != "moments"]
+
+
+def in_tasks(sizes):
+    """The levels of tasks of these sizes, each of which numbers its own points."""
+    return multi_index(
+        source=np.repeat(range(len(sizes)), sizes), point=np.concatenate([*map(np.arange, sizes)])
+    )
 
 
 def tasks():
@@ -42,7 +49,7 @@ def tasks():
 
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_passages_are_a_sample_and_no_folds(container):
-    log = CONTAINERS[container]()
+    log = CONTAINERS[container](LOSSES)
     result = log.cvci.interval() if container != "moments" else cvstats.interval(log)
     assert result.attrs["method"] == "clustered"
     assert result.attrs["reason"].startswith("one test set of 300 points from 60 sources")
@@ -121,18 +128,13 @@ def answers(share=1.0, repetitions=3):
     return log[np.concatenate(order) < share * 60]
 
 
-ROADS = {
-    "frame": lambda log: log,
-    "array": by_row,
-    "lazy array": lambda log: by_row(log).chunk(row=50),
-}
 
 
-@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("road", IN_MEMORY_OR_LAZY)
 @pytest.mark.parametrize("ask", ["interval", "compare", "corrected_t", "summary"])
 def test_a_missing_answer_makes_no_random_splits(road, ask):
     """The error was about training sets, although nothing was trained."""
-    log = ROADS[road](answers().drop((1, 10)))
+    log = CONTAINERS[road](answers().drop((1, 10)))
     words = refusal(getattr(log.cvci, ask))
     assert words.startswith("some repetitions evaluate only 59 of the 60 points")
     assert "Average the repetitions of each point first: log.groupby(['point']).mean()" in words
@@ -158,7 +160,7 @@ def test_random_splits_of_up_to_half_of_the_points_are_no_missing_answers(share,
 @pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize("method", ["clustered", "wald"])
 def test_no_target_or_guarantee_mentions_training(method, container):
-    log = CONTAINERS[container]()
+    log = CONTAINERS[container](LOSSES)
     result = getattr(cvstats, method)(log)
     words = f"{result.attrs['target']} {result.attrs['guarantee']}"
     assert "train" not in words
@@ -183,19 +185,14 @@ def small_task(container: str, answers=((1.0, 0.0), (1.0, 0.0))):
     few = log[(row < 60) | np.isin(row, (200, 201)) | (row >= 600)].copy()
     few.attrs = log.attrs
     few.loc["b"] = answers
-    if container == "frame":
-        return few
-    if container == "moments":
-        return cvstats.Moments.of_log(few, pairs=True)
-    if container == "repeated":
-        twice = pd.concat({0: few, 1: few}, names=["repetition"])
-        twice.attrs = few.attrs
-        return twice
-    array = by_row(few)
-    return array if container == "array" else array.chunk(row=100)
+    if container != "repeated":
+        return CONTAINERS[container](few)
+    twice = pd.concat({0: few, 1: few}, names=["repetition"])
+    twice.attrs = few.attrs
+    return twice
 
 
-@pytest.mark.parametrize("container", ["frame", "array", "lazy array", "moments", "repeated"])
+@pytest.mark.parametrize("container", [*CONTAINERS, "repeated"])
 def test_two_points_of_a_task_decide_nothing(container):
     """Their variance was 0, and their task a third of the mean: p < 1e-15, without a caution."""
     log = small_task(container)
@@ -221,7 +218,7 @@ def test_two_points_of_a_task_decide_nothing(container):
 
 
 @pytest.mark.parametrize("adjust", ["holm", "max-t"])
-@pytest.mark.parametrize("container", ["frame", "array", "lazy array", "moments", "repeated"])
+@pytest.mark.parametrize("container", [*CONTAINERS, "repeated"])
 def test_no_difference_of_error_rates_is_larger_than_1(container, adjust):
     """With 1.1 degrees of freedom the limits were -3.4 and 3.5."""
     log = small_task(container, [[1.0, 0.0], [0.0, 1.0]])
@@ -243,13 +240,8 @@ def test_only_error_rates_have_a_largest_difference():
 
 def test_limits_of_fixed_sources_of_few_points_cover():
     rng = np.random.default_rng(1)
-    sizes = [3, 40, 80]
-    index = pd.MultiIndex.from_tuples(
-        [(k, i) for k, n in enumerate(sizes) for i in range(n)], names=["source", "point"]
-    )
-    runs = 2000
-    log = (rng.random((runs, sum(sizes), 2)) < 0.3) @ [1.0, -1.0]
-    frame = pd.DataFrame(log.T, index)
+    log = (rng.random((2000, 123, 2)) < 0.3) @ [1.0, -1.0]
+    frame = pd.DataFrame(log.T, in_tasks([3, 40, 80]))
     frame.attrs = {"sources_are": "fixed"}
     found = frame.cvci.out_of_source()
     covered = ((found["lower"] <= 0) & (found["upper"] >= 0)).mean()
@@ -310,18 +302,9 @@ def test_a_task_without_errors_does_not_determine_the_limits(container):
     """Its variance was 0: limits of two tasks of 30 and 300 points covered 3% errors in 68%."""
     rng = np.random.default_rng(2)
     sizes, runs = (30, 300), 2000
-    index = pd.MultiIndex.from_tuples(
-        [(k, i) for k, n in enumerate(sizes) for i in range(n)], names=["source", "point"]
-    )
-    log = pd.DataFrame((rng.random((330, runs)) < 0.03) * 1.0, index)
+    log = pd.DataFrame((rng.random((330, runs)) < 0.03) * 1.0, in_tasks(sizes))
     log.attrs = {"sources_are": "fixed"}
-    read = {
-        "frame": lambda: log,
-        "array": lambda: by_row(log),
-        "lazy array": lambda: by_row(log).chunk(row=100),
-        "moments": lambda: cvstats.Moments.of_log(log),
-    }
-    found = cvstats.interval(read[container]())
+    found = cvstats.interval(CONTAINERS[container](log))
     found = found.compute() if container == "lazy array" else found
     lower, upper = (np.ravel(found[name]) for name in ("lower", "upper"))
     for column in range(5):
@@ -339,11 +322,8 @@ def test_a_task_without_errors_does_not_determine_the_limits(container):
 def test_the_winner_over_fixed_tasks_has_limits_like_those_of_interval():
     """Limits for the best of three models with 3% errors in 30 and 300 points covered 51%."""
     rng = np.random.default_rng(3)
-    index = pd.MultiIndex.from_tuples(
-        [(0, task, i) for task, n in enumerate((30, 300)) for i in range(n)],
-        names=["repetition", "source", "point"],
-    )
-    log = pd.DataFrame({"a": (rng.random(330) < 0.03) * 1.0, "b": 1.0}, index)
+    wrong = {"a": (rng.random(330) < 0.03) * 1.0, "b": 1.0}
+    log = pd.concat({0: pd.DataFrame(wrong, in_tasks((30, 300)))}, names=["repetition"])
     log.loc[(0, 0), "a"] = 0.0
     log.attrs = {"sources_are": "fixed"}
     best = [each.cvci.winner(rng=0).loc["a"] for each in (log, log.cvci.passes(k=1))]
@@ -362,13 +342,7 @@ def test_a_task_on_which_models_agree_does_not_determine_their_difference(contai
     index = multi_index(source=np.where(row < 30, "a", "b"), point=row)
     log = pd.DataFrame({"one": (row % 60 == 40) * 1.0, "two": (row % 60 == 50) * 1.0}, index)
     log.attrs = {"sources_are": "fixed"}
-    read = {
-        "frame": lambda: log,
-        "array": lambda: by_row(log),
-        "lazy array": lambda: by_row(log).chunk(row=100),
-        "moments": lambda: cvstats.Moments.of_log(log, pairs=True),
-    }
-    losses = read[container]()
+    losses = CONTAINERS[container](log)
     gap = (log["one"] - log["two"]).to_numpy()
     own = np.sqrt(gap[30:].var(ddof=1) / 300) / 2
     width = stats.norm.ppf(0.975) * np.hypot(own, np.sqrt(2) / 60)

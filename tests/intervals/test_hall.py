@@ -74,8 +74,7 @@ def test_repetitions():
     """Folds: deviations from the mean of each repetition. One test set: points are averaged."""
     values = RNG.lognormal(0, 1, (3, 50)) + np.array([[0.0], [3.0], [1.0]])
     repetition, point = np.repeat(range(3), 50), np.tile(range(50), 3)
-    index = multi_index(repetition=repetition, point=point)
-    once = pd.Series(values.reshape(-1), index, name="m")
+    once = pd.Series(values.reshape(-1), multi_index(repetition=repetition, point=point), name="m")
     row = only_row(once.cvci.holdout(interval="hall"))
     s = skewness(values.mean(axis=0))
     wanted = hall(row["estimate"], row["se"], s, 50, 0.025, 0.025)

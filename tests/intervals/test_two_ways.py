@@ -245,8 +245,7 @@ def test_one_label_or_nested_labels_are_refused():
     refuses("one label of 'seed', which does not show", cvstats.clustered, log.iloc[::3], by=BOTH)
     school = pd.MultiIndex.from_product([["x", "y"], [0, 1], [0, 1, 2]]).to_frame(index=False)
     pupil = school[0] + school[1].astype(str)
-    index = multi_index(a=school[0], b=pupil, point=school.index)
-    tests = pd.Series(np.arange(12.0) % 5, index)
+    tests = pd.Series(np.arange(12.0) % 5, multi_index(a=school[0], b=pupil, point=school.index))
     with pytest.raises(LogError, match="each label of 'b' occurs with one label of 'a' only"):
         cvstats.clustered(tests, by=("a", "b"))
     with pytest.raises(LogError, match="each label of 'b' occurs with one label of 'a' only"):

@@ -121,7 +121,6 @@ FILES = {
     "Blosc .zarr": (".zarr", by_blosc, {}),
 }  # fmt: skip
 
-
 NAMES = [pytest.param(name, marks=[writes_zarr] if "zarr" in name else []) for name in FILES]
 
 

@@ -212,8 +212,7 @@ def test_models_of_a_saved_log(tmp_path, table):
     path = tmp_path / "log.csv"
     pd.testing.assert_frame_equal(cvstats.read_log(path, prediction=["forest"]), log[["forest"]])
     pd.testing.assert_series_equal(cvstats.read_log(path, prediction="ridge"), log["ridge"])
-    words = refused(path, prediction="ridg")
-    assert "prediction= names 'ridg'. Did you mean 'ridge'" in words
+    assert "prediction= names 'ridg'. Did you mean 'ridge'" in refused(path, prediction="ridg")
     assert "require loss=" in refused(path, truth="forest")
     cvstats.save_log(log["ridge"], path)
     assert "this file contains losses of one model" in refused(path, prediction="ridge")

@@ -68,8 +68,7 @@ def test_labels_of_other_kinds(answers):
 @pytest.mark.parametrize("positive", [None, 86.87])
 def test_numbers_are_no_classes(table, positive):
     options = {"prediction": "Pred (XGB)", "loss": "brier", "positive": positive, **CALL}
-    words = refused(table, truth="True Value", **options)
-    assert "the truth has 60 " in words
+    assert "the truth has 60 " in refused(table, truth="True Value", **options)
     options |= {"source": "CV Split"}
     assert "the truth has 4 " in refused(table, truth="Hospital", **options)
     assert "the truth has 4 " in refused(table, truth="Hospital", **options | {"loss": "hinge"})

@@ -129,8 +129,7 @@ def test_losses_of_another_kind(values, kind, options):
 def test_decimal_commas_in_quotes(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text('fold,point,loss\n0,1,"0,5"\n1,2,1\n', "utf-8")
-    words = refused(path)
-    assert "'loss' has '0,5'. Expected numbers. Pass decimal=','" in words
+    assert "'loss' has '0,5'. Expected numbers. Pass decimal=','" in refused(path)
     assert cvstats.read_log(path, decimal=",").tolist() == [0.5, 1.0]
     path.write_text('fold,point,loss\n0,"0,5",0.5\n1,"0,6",1\n', "utf-8")
     assert cvstats.read_log(path).index.get_level_values("point").tolist() == ["0,5", "0,6"]

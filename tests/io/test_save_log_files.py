@@ -23,7 +23,6 @@ ZARR = pytest.param("zarr", marks=writes_zarr)
 SUFFIXES = ["parquet", "csv", "jsonl", "nc", ZARR]
 LOG = pd.Series([1.0, 2.0], index=pd.Index(["a", "b"], name="point"), name="loss")
 
-
 refused = partial(refusal, cvstats.save_log)
 
 
@@ -89,8 +88,7 @@ def test_half_a_character(tmp_path, suffix):
     if suffix == "jsonl":  # which writes all letters as escapes
         cvstats.save_log(log, path)
         return
-    words = refused(log, path)
-    assert "'point' contains 'é\\ud800', which has a lone surrogate" in words
+    assert "'point' contains 'é\\ud800', which has a lone surrogate" in refused(log, path)
     assert cvstats.read_log(path).equals(LOG)
 
 
@@ -126,8 +124,7 @@ SPANS = [
 def test_spans_as_labels(tmp_path, labels, levels):
     index = multi_index(fold=[0, 1], month=labels)
     log = pd.Series([1.0, 2.0], index=index if levels == 2 else pd.Index(labels, name="month"))
-    words = refused(log, tmp_path / "log.csv")
-    _, _, typed = words.partition(" As text: ")
+    _, _, typed = refused(log, tmp_path / "log.csv").partition(" As text: ")
     assert typed.startswith("log.index = log.index")
     exec(typed, {"log": log})
     cvstats.save_log(log, tmp_path / "log.csv")
@@ -137,14 +134,12 @@ def test_spans_as_labels(tmp_path, labels, levels):
 
 def test_spans_as_a_column(tmp_path):
     log = pd.DataFrame({"y_true": pd.period_range("2024", periods=2)}, index=LOG.index)
-    words = refused(log, tmp_path / "log.csv")
-    exec(words.partition(" As text: ")[2], {"log": log})
+    exec(refused(log, tmp_path / "log.csv").partition(" As text: ")[2], {"log": log})
     cvstats.save_log(log, tmp_path / "log.csv")
 
 
 def test_columns_of_several_levels(tmp_path):
-    columns = pd.MultiIndex.from_tuples([("a", 1), ("a", 2)])
-    log = pd.DataFrame([[1.0, 2.0]], columns=columns)
+    log = pd.DataFrame([[1.0, 2.0]], columns=pd.MultiIndex.from_tuples([("a", 1), ("a", 2)]))
     words = refused(log, tmp_path / "log.csv")
     exec(words.partition("the models: ")[2].removesuffix("."), {"log": log})
     cvstats.save_log(log, tmp_path / "log.csv")

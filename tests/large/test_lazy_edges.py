@@ -52,7 +52,6 @@ EMPTY = {
     "of points without a source": (partly_labeled, TABLE, ((2,), (4,), (0, 10, 10), (3,))),
 }
 
-
 DROPPED = partial(cvstats.wald, missing="drop")
 ASKED = (cvstats.wald, cvstats.moments, cvstats.decompose, DROPPED)
 

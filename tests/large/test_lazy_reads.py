@@ -16,7 +16,6 @@ from cvstats.log.read import read
 dask = pytest.importorskip("dask", reason="the extra dask is not installed")
 pytest.importorskip("dask.array", reason="the extra dask is not installed")
 
-
 SHAPE = {"repetition": 2, "point": 48, "lat": 4, "model": 3}
 CHUNKS = {"repetition": 1, "point": 24, "lat": 2}
 

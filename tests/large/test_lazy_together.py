@@ -14,7 +14,6 @@ from cvstats import LogError
 dask = pytest.importorskip("dask", reason="the extra dask is not installed")
 pytest.importorskip("dask.array", reason="the extra dask is not installed")
 
-
 LOSSES = np.random.default_rng(0).normal(size=(200, 2))
 SPLITS = {"fold": None, "without": "source"}
 """A log of random splits, which does not tell how many points a model was trained on."""

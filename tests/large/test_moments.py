@@ -52,8 +52,7 @@ def test_batches_that_bring_new_folds_are_added_in_linear_time(monkeypatch, miss
     for number in (16, 128):
         values = np.random.default_rng(1).standard_normal((20 * number, 2))
         names = np.arange(20 * number)
-        index = multi_index(fold=names, point=names)
-        frame = pd.DataFrame(values, index, columns=["a", "b"])
+        frame = pd.DataFrame(values, multi_index(fold=names, point=names), columns=["a", "b"])
         if missing == "drop":
             frame.iloc[7, 0] = np.nan
         cuts = range(0, len(frame), 20)
@@ -196,8 +195,7 @@ def test_batches_of_times_show_the_dependence_of_the_log(kind):
         "quarters": [f"{1950 + at // 4}Q{at % 4 + 1}" for at in number],
     }[kind]
     walk = np.repeat(np.random.default_rng(0).normal(size=24), 10)
-    index = multi_index(fold=number % 5, point=times)
-    log = pd.Series(walk, index, name="loss")
+    log = pd.Series(walk, multi_index(fold=number % 5, point=times), name="loss")
     parts = [
         part.reset_index().set_index(["fold", "point"])["loss"]
         for part in batches(log.to_frame(), [90, 180], range(3))

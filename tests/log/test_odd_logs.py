@@ -91,7 +91,6 @@ SAME = {
     "columns called like results": lambda: FRAME.set_axis(["caution", "estimate", "model"], axis=1),
 }
 
-
 METHODS = {"wald": {"variance": "within-fold"}, "cv_t": {}, "corrected_t": {}}
 
 

@@ -18,7 +18,6 @@ from cvstats import LogError, errors
 
 wald, compare = cvstats.wald, cvstats.compare
 
-
 NUMBER = "Convert them with log.astype(float); if these are predictions"
 TEXT = "Convert them with pd.to_numeric; if these are predictions"
 BAD_LOGS = {

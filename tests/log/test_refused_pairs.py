@@ -250,8 +250,7 @@ def typed(code, log, call):
     """Do what the message says."""
     if code == "pd.to_numeric":
         return call(pd.to_numeric(log))
-    names = {"log": log, "frame": log, "holdout": holdout}
-    result = eval(code, names)
+    result = eval(code, {"log": log, "frame": log, "holdout": holdout})
     return result if code.startswith("holdout") else call(result)
 
 
@@ -292,8 +291,7 @@ def test_the_advice_for_names_works():
     assert "Type log.rename_axis('point')" in refused(compare, log, other)
     assert compare(log.rename_axis("point"), other.rename_axis("point")).attrs["n_points"] == 40
     extra = pd.concat({0: one()}, names=["sample"])
-    words = refused(compare, extra, one())
-    code = re.search(r"as in (log\.\S+\))\.", words)[1]
+    code = re.search(r"as in (log\.\S+\))\.", refused(compare, extra, one()))[1]
     assert compare(eval(code, {"log": extra}), one() + 1.0).attrs["n_points"] == 12
 
 

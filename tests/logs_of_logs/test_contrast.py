@@ -238,8 +238,7 @@ def test_one_prediction_of_each_group_may_change_an_error_rate(errors, others):
 
 def test_groups_that_are_sources_count_one_prediction_too():
     wrong = (np.arange(80) % 40 < 2).astype(float)
-    index = multi_index(source=np.repeat(PAIR, 40), point=range(80))
-    log = pd.Series(wrong, index, name="a")
+    log = pd.Series(wrong, multi_index(source=np.repeat(PAIR, 40), point=range(80)), name="a")
     by_sex = log.rename_axis(index={"source": "sex"})
     found, expected = (
         part.cvci.contrast(by=by, between=PAIR).cvci.interval()
@@ -454,14 +453,12 @@ def test_several_contrasts_in_an_array_are_tested_against_0_too():
 
 def crossed() -> pd.Series:
     """Two judges of the same items."""
-    index = product_index(judge=["x", "y"], point=range(10))
-    return pd.Series(np.arange(20.0), index)
+    return pd.Series(np.arange(20.0), product_index(judge=["x", "y"], point=range(10)))
 
 
 def numbered():
     """Two groups with numbers as labels."""
-    index = multi_index(day=np.arange(20) % 2, point=np.arange(20))
-    return pd.Series(np.arange(20.0), index)
+    return pd.Series(np.arange(20.0), multi_index(day=np.arange(20) % 2, point=np.arange(20)))
 
 
 @pytest.mark.parametrize(

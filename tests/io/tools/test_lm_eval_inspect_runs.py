@@ -14,7 +14,6 @@ import cvstats
 
 DROP = {"missing": "drop"}
 
-
 refused = partial(refusal, cvstats.read_log)
 
 

@@ -133,8 +133,7 @@ def test_probabilities(classes, loss):
     fold = np.empty(len(y), dtype=int)
     for number, (_, test) in enumerate(cv.split(X, y)):
         fold[test] = number
-    index = multi_index(fold=fold, point=np.arange(len(y)))
-    same_interval(log, pd.Series(by_hand, index=index))
+    same_interval(log, pd.Series(by_hand, index=multi_index(fold=fold, point=np.arange(len(y)))))
 
 
 @pytest.mark.parametrize("coded", [False, True], ids=["names", "numbers"])
