@@ -128,8 +128,6 @@ def answers(share=1.0, repetitions=3):
     return log[np.concatenate(order) < share * 60]
 
 
-
-
 @pytest.mark.parametrize("road", IN_MEMORY_OR_LAZY)
 @pytest.mark.parametrize("ask", ["interval", "compare", "corrected_t", "summary"])
 def test_a_missing_answer_makes_no_random_splits(road, ask):

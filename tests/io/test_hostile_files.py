@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -92,6 +93,47 @@ def test_only_the_consolidated_metadata_unpickle(folder):
     whole = json.dumps({"zarr_consolidated_format": 1, "metadata": metadata})
     (store / ".zmetadata").write_text(whole, encoding="utf-8")
     refuses("codec 'pickle'", cvstats.read_log, store)
+
+
+def test_links_to_what_unpickles(folder):
+    """Those out of the store are refused as such; those inside are followed."""
+    pytest.importorskip("zarr")
+    store = write_store()
+    for name in ("elsewhere", "log.zarr/hidden"):
+        write_array(folder / name, data=pickle.dumps(Trap()), **UNPICKLES)
+    (store / "hidden" / ".zarray").rename(store / "hidden" / "metadata")
+    (store / "whole").symlink_to(folder / "elsewhere", target_is_directory=True)
+    refuses("'whole' in log.zarr is an external link", cvstats.read_log, store)
+    (store / "whole").unlink()
+    for place, names, words in (
+        (folder / "elsewhere", (".zarray", "0"), "in log.zarr is an external link"),
+        (
+            folder / store / "hidden",
+            ("metadata", "0"),
+            "uses the codec 'pickle', which could execute",
+        ),
+    ):
+        (store / "ridge").mkdir()
+        for own, name in zip((".zarray", "0"), names, strict=True):
+            (store / "ridge" / own).symlink_to(place / name)
+        refuses(words, cvstats.read_log, store)
+        shutil.rmtree(store / "ridge")
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        {"codecs": [{"name": "sharding_indexed", "configuration": {"codecs": ["pickle"]}}]},
+        {"codecs": [{"name": "sharding_indexed",
+                     "configuration": {"index_codecs": [{"name": "numcodecs.pickle"}]}}]},
+        {"consolidated_metadata": {"metadata": {"a": {"codecs": [{"name": "pickle"}]}}}},
+        {"compressor": "pickle"},
+    ],
+)  # fmt: skip
+def test_nested_codecs_are_found(folder, described):
+    pytest.importorskip("zarr")
+    (write_store() / "loss" / "zarr.json").write_text(json.dumps(described), encoding="utf-8")
+    refuses("uses the codec '(numcodecs.)?pickle'", cvstats.read_log, "log.zarr")
 
 
 def test_pickles_are_not_files_of_losses(folder):

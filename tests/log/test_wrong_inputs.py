@@ -58,6 +58,7 @@ CASES = {
     "no suffix": (file("a", name="log"), "has no suffix", "format='csv'"),
     "not JSON": (file("{", name="log.json"), "is not a JSON document", "cut off"),
     "JSONL cut off": (file('{"fold": 1}\n{"fo', name="log.jsonl"), "line 2", "cut off"),
+    "deep JSON": (file('{"a":' + "[" * 100_000, name="log.jsonl"), "is not JSON", "Expected"),
     "not Parquet": (file("abc", name="log.parquet"), "log.parquet could not be read", "damaged"),
     "long rows": (file("fold,loss\n0,1,2,3\n1,2,3,4\n"), "more fields", "Expected equal"),
     "same names": (file("fold,loss,loss\n0,1,2\n"), "are called 'loss'", "Rename"),

@@ -1,9 +1,5 @@
 """NetCDF and Zarr of other programs, and what is refused before it is opened."""
 
-import json
-import os
-import pickle
-
 import numpy as np
 import pytest
 import xarray as xr
@@ -69,84 +65,6 @@ def test_every_changed_byte_of_a_saved_chunk_is_noticed(tmp_path):
         changed[at] ^= 1
         chunk.write_bytes(changed)
         refuses(r"log.zarr could not be read: .*file may be damaged", cvstats.read_log, path)
-
-
-class Trap:
-    """Makes a directory when it is unpickled."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return os.mkdir, (str(self.path),)
-
-
-PICKLE = [{"id": "pickle", "protocol": 4}]
-
-
-def write_trap(folder, trap, filters=PICKLE):
-    """Write an array of Zarr 2 that makes a directory when it is read."""
-    folder.mkdir(parents=True)
-    array = {
-        "zarr_format": 2, "shape": [1], "chunks": [1], "dtype": "|O", "order": "C",
-        "fill_value": None, "compressor": None, "filters": filters,
-    }  # fmt: skip
-    (folder / ".zarray").write_text(json.dumps(array), encoding="utf-8")
-    (folder / ".zattrs").write_text('{"_ARRAY_DIMENSIONS": ["point"]}', encoding="utf-8")
-    (folder / "0").write_bytes(pickle.dumps(Trap(trap)))
-
-
-@pytest.fixture
-def store(tmp_path):
-    path = tmp_path / "bad.zarr"
-    path.mkdir()
-    (path / ".zgroup").write_text('{"zarr_format": 2}', encoding="utf-8")
-    return path
-
-
-def refused(store, words):
-    pytest.importorskip("zarr")
-    refuses(words, cvstats.read_log, store)
-    assert not (store.parent / "executed").exists()
-
-
-def test_a_link_out_of_the_store_is_refused(store):
-    write_trap(store.parent / "elsewhere", store.parent / "executed")
-    (store / "ridge").symlink_to(store.parent / "elsewhere", target_is_directory=True)
-    refused(store, "'ridge' in bad.zarr is an external link")
-
-
-def test_a_linked_file_out_of_the_store_is_refused(store):
-    write_trap(store.parent / "elsewhere", store.parent / "executed")
-    (store / "ridge").mkdir()
-    for name in (".zarray", "0"):
-        (store / "ridge" / name).symlink_to(store.parent / "elsewhere" / name)
-    refused(store, "in bad.zarr is an external link")
-
-
-def test_links_inside_the_store_are_followed(store):
-    write_trap(store / "hidden", store.parent / "executed")
-    (store / "hidden" / ".zarray").rename(store / "hidden" / "metadata")
-    (store / "ridge").mkdir()
-    (store / "ridge" / ".zarray").symlink_to(store / "hidden" / "metadata")
-    (store / "ridge" / "0").symlink_to(store / "hidden" / "0")
-    refused(store, "uses the codec 'pickle', which could execute")
-
-
-@pytest.mark.parametrize(
-    "described",
-    [
-        {"codecs": [{"name": "sharding_indexed", "configuration": {"codecs": ["pickle"]}}]},
-        {"codecs": [{"name": "sharding_indexed",
-                     "configuration": {"index_codecs": [{"name": "numcodecs.pickle"}]}}]},
-        {"consolidated_metadata": {"metadata": {"a": {"codecs": [{"name": "pickle"}]}}}},
-        {"compressor": "pickle"},
-    ],
-)  # fmt: skip
-def test_nested_codecs_are_found(store, described):
-    (store / "ridge").mkdir()
-    (store / "ridge" / "zarr.json").write_text(json.dumps(described), encoding="utf-8")
-    refused(store, "uses the codec '(numcodecs.)?pickle'")
 
 
 def test_a_file_that_would_read_another_one_is_refused(tmp_path):

@@ -176,15 +176,6 @@ def test_names_of_candidates_are_different():
     assert list(cvstats.read_log(results, cv=5)) == ["alpha=0.123457, l1=1", "alpha=2"]
 
 
-def test_of_a_halving_search_the_last_round_is_read():
-    search = HalvingGridSearchCV(Ridge(), {"alpha": [0.01, 0.1, 1.0, 10.0]}, cv=3, random_state=0)
-    search.fit(X, Y)
-    with pytest.warns(UserWarning, match="only the last of . rounds"):
-        log = cvstats.read_log(search)
-    last = search.cv_results_["iter"] == search.cv_results_["iter"].max()
-    assert np.shape(log.to_frame() if log.ndim == 1 else log)[1] == last.sum()
-
-
 def test_a_table_of_results_is_read_like_the_search(tmp_path):
     search = searched(scoring="neg_mean_squared_error")
     log = cvstats.read_log(search)
@@ -200,16 +191,17 @@ def test_a_table_of_results_is_read_like_the_search(tmp_path):
         refuses("does not record how the data were split.*cv=5", cvstats.read_log, given)
 
 
-def test_each_round_of_a_halving_search_can_be_read():
+def test_of_a_halving_search_the_last_round_is_read_and_each_can_be():
     search = HalvingGridSearchCV(Ridge(), {"alpha": [0.01, 0.1, 1.0, 10.0]}, cv=3, random_state=0)
     table = pd.DataFrame(search.fit(X, Y).cv_results_)
-    for number, rows in table.groupby("iter"):
-        log = cvstats.read_log(table[table["iter"] == number], cv=3)
-        frame = log.to_frame() if log.ndim == 1 else log
-        assert list(frame) == [f"alpha={alpha:.6g}" for alpha in rows["param_alpha"]] or (
-            len(rows) == 1
-        )
-    with pytest.warns(UserWarning, match=r"For another round, pass its rows.*\['iter'\] == 0"):
+    for _, rows in table.groupby("iter"):
+        log = cvstats.read_log(rows, cv=3)
+        assert log.ndim == 1 or list(log) == [f"alpha={alpha:.6g}" for alpha in rows["param_alpha"]]
+        assert log.ndim == 1 + (len(rows) > 1)
+    words = r"only the last of . rounds.* For another round, pass its rows.*\['iter'\] == 0"
+    with pytest.warns(UserWarning, match=words):
         last = cvstats.read_log(search)
+    assert last.ndim == 1 or last.shape[1] == len(rows)
     if last.ndim == 1:  # the only one left keeps its name
+        assert len(rows) == 1
         assert str(last.name).startswith("alpha=")
