@@ -566,11 +566,9 @@ def test_sources_without_points_of_the_two_groups_in_an_array():
 
 def test_a_summary_counts_the_points_of_the_two_groups():
     log = cvstats.losses(wards(repetitions=2), prediction="p")
-    words = str(log.cvci.contrast(by="ward", between=("a", "b")).cvci.summary())
-    assert "measured on 120 points" in words.replace("\n", " ")
-    two = log[log.index.get_level_values("ward").isin(["a", "b"])]
-    words = str(two.cvci.contrast(by="ward", between=("a", "b")).cvci.summary())
-    assert "measured on 120 points" in words.replace("\n", " ")
+    for each in (log, log[log.index.get_level_values("ward").isin(["a", "b"])]):
+        words = str(each.cvci.contrast(by="ward", between=("a", "b")).cvci.summary())
+        assert "measured on 120 points" in words.replace("\n", " ")
 
 
 @pytest.mark.parametrize("group", ["ward", "own"])
@@ -606,6 +604,11 @@ def test_a_dimension_with_the_same_points_is_compared_like_models(form):
     assert found["pair"].size == 3
 
 
+def coverage_of_0(table) -> float:
+    """Share of the rows whose interval contains 0."""
+    return float(((table["lower"] <= 0) & (table["upper"] >= 0)).mean())
+
+
 def simulate_sites(runs: int, sites: int, seed: int, *, alike: bool) -> tuple[float, float]:
     """Share of logs whose interval contains 0: by points, and by sites; 20 points a site."""
     random = np.random.default_rng(seed)
@@ -623,10 +626,7 @@ def simulate_sites(runs: int, sites: int, seed: int, *, alike: bool) -> tuple[fl
     gap = log.cvci.contrast(by="group", between=PAIR)
     by_sites = gap.cvci.interval()
     by_points = log.droplevel("source").cvci.contrast(by="group", between=PAIR).cvci.interval()
-    return tuple(
-        float(((table["lower"] <= 0) & (table["upper"] >= 0)).mean())
-        for table in (by_points, by_sites)
-    )
+    return coverage_of_0(by_points), coverage_of_0(by_sites)
 
 
 @pytest.mark.slow
@@ -643,8 +643,7 @@ def test_coverage_with_sites_of_one_group_each(sizes):
         point=np.arange(len(site)),
     )
     gap = pd.DataFrame(values, index, columns=range(runs)).cvci.contrast(by="group", between=PAIR)
-    found = gap.cvci.interval()
-    assert 0.93 <= ((found["lower"] <= 0) & (found["upper"] >= 0)).mean() <= 0.965
+    assert 0.93 <= coverage_of_0(gap.cvci.interval()) <= 0.965
 
 
 @pytest.mark.slow
@@ -657,11 +656,11 @@ def test_coverage_with_sites_whose_effect_differs_by_group(sites):
     assert 0.93 <= by_sites <= 0.975
 
 
-def simulate_auc(runs: int, n: int, seed: int) -> float:
-    """Share of logs whose interval for the difference of two AUCs contains 0."""
-    random = np.random.default_rng(seed)
-    hits = []
-    for _ in range(runs):
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [200, 1000])
+def test_coverage_of_the_difference_of_two_aucs(n):
+    random, hits = np.random.default_rng(8), []
+    for _ in range(1000):
         group = np.where(random.random(n) < 0.3, "f", "m")
         y = random.random(n) < 0.4
         frame = pd.DataFrame(
@@ -669,60 +668,38 @@ def simulate_auc(runs: int, n: int, seed: int) -> float:
             multi_index(group=group, point=np.arange(n)),
         )
         log = cvstats.losses(frame, truth="y", prediction="p", loss="auc", positive=1, by="group")
-        found = log.cvci.contrast(by="group", between=PAIR).cvci.holdout().iloc[0]
-        hits.append(found["lower"] <= 0 <= found["upper"])
-    return float(np.mean(hits))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [200, 1000])
-def test_coverage_of_the_difference_of_two_aucs(n):
-    assert 0.925 <= simulate_auc(1000, n, seed=8) <= 0.97
-
-
-def simulate_brier(runs: int, n: int, seed: int) -> float:
-    """Share of logs whose interval for the difference of two Brier scores contains 0."""
-    random = np.random.default_rng(seed)
-    group = np.where(np.arange(n) < 0.3 * n, "f", "m")
-    x = random.normal(size=(n, runs))
-    y = random.random((n, runs)) < special.expit(x)
-    values = (y - special.expit(0.8 * x + 0.3)) ** 2
-    index = multi_index(fold=np.arange(n) % 5, group=group, point=np.arange(n))
-    gap = pd.DataFrame(values, index, columns=range(runs)).cvci.contrast(by="group", between=PAIR)
-    found = gap.cvci.interval()
-    return float(((found["lower"] <= 0) & (found["upper"] >= 0)).mean())
+        hits.append(coverage_of_0(log.cvci.contrast(by="group", between=PAIR).cvci.holdout()))
+    assert 0.925 <= np.mean(hits) <= 0.97
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [200, 1000])
 def test_coverage_of_the_difference_of_two_brier_scores(n):
-    assert 0.93 <= simulate_brier(1000, n, seed=9) <= 0.965
-
-
-def simulate_auc_of_sites(runs: int, sites: int, seed: int) -> tuple[float, float]:
-    """Coverage by points and by sites, where a score is better at some sites for one group."""
-    random = np.random.default_rng(seed)
-    per, hits = 20, []
-    site = np.repeat(np.arange(sites), per)
-    group = np.tile(np.repeat(["f", "m"], per // 2), sites)
-    for _ in range(runs):
-        good = random.normal(1, 0.8, (2, sites))[(group == "m").astype(int), site]
-        y = random.random(len(site)) < 0.4
-        frame = pd.DataFrame(
-            {"y": y.astype(int), "p": random.normal(y * good)},
-            multi_index(fold=0 * site, source=site, group=group, point=np.arange(len(site))),
-        )
-        log = cvstats.losses(frame, truth="y", prediction="p", loss="auc", positive=1, by="group")
-        gap = log.cvci.contrast(by="group", between=PAIR)
-        tables = gap.cvci.holdout(), gap.cvci.interval()
-        hits.append([t["lower"].item() <= 0 <= t["upper"].item() for t in tables])
-    by_points, by_sites = np.mean(hits, axis=0)
-    return float(by_points), float(by_sites)
+    random = np.random.default_rng(9)
+    group = np.where(np.arange(n) < 0.3 * n, "f", "m")
+    x = random.normal(size=(n, 1000))
+    y = random.random((n, 1000)) < special.expit(x)
+    values = (y - special.expit(0.8 * x + 0.3)) ** 2
+    index = multi_index(fold=np.arange(n) % 5, group=group, point=np.arange(n))
+    gap = pd.DataFrame(values, index, range(1000)).cvci.contrast(by="group", between=PAIR)
+    assert 0.93 <= coverage_of_0(gap.cvci.interval()) <= 0.965
 
 
 @pytest.mark.slow
 def test_coverage_of_the_difference_of_two_aucs_with_sites():
-    by_points, by_sites = simulate_auc_of_sites(1000, 40, seed=10)
+    """By points and by sites, where a score is better at some sites for one group."""
+    random, hits = np.random.default_rng(10), []
+    site = np.repeat(np.arange(40), 20)
+    group = np.tile(np.repeat(["f", "m"], 10), 40)
+    index = multi_index(fold=0 * site, source=site, group=group, point=np.arange(800))
+    for _ in range(1000):
+        good = random.normal(1, 0.8, (2, 40))[(group == "m").astype(int), site]
+        y = random.random(800) < 0.4
+        frame = pd.DataFrame({"y": y.astype(int), "p": random.normal(y * good)}, index)
+        log = cvstats.losses(frame, truth="y", prediction="p", loss="auc", positive=1, by="group")
+        gap = log.cvci.contrast(by="group", between=PAIR)
+        hits.append([coverage_of_0(gap.cvci.holdout()), coverage_of_0(gap.cvci.interval())])
+    by_points, by_sites = np.mean(hits, axis=0)
     assert by_points < 0.92
     assert 0.93 <= by_sites <= 0.97
 
