@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 from hypothesis import strategies as st
-from rows import only_row
+from rows import multi_index, only_row
 from strategies import close
+
+import cvstats
 
 REFERENCE = Path(__file__).parent / "reference"
 
@@ -17,7 +19,7 @@ LIMITS = ["estimate", "se", "lower", "upper"]
 
 def frame_log(table, losses):
     """A Series whose index levels are the columns of a table."""
-    index = pd.MultiIndex.from_arrays(list(table.values()), names=list(table))
+    index = multi_index(**table)
     return pd.Series(losses, index=index, dtype=float)
 
 
@@ -38,3 +40,23 @@ def quantile_of(exact):
     """How many standard errors a limit is away from the estimate."""
     ends = [abs(end - exact.estimate) for end in exact[3:5] if math.isfinite(end)]
     return float(max(ends)) / exact.se if exact.se > 0 and ends else 1.0
+
+
+def assert_agrees_with_r(cases, log_of, label_of, capsys):
+    """The limits of R, in widths of the interval; print the largest deviation of each label."""
+    worst = {}
+    for case in cases:
+        found = getattr(cvstats, case["method"])(
+            log_of(case), alpha=case["alpha"], **case["kwargs"]
+        )
+        ours, wanted = only_row(found), case["expected"]
+        width = wanted["upper"] - wanted["lower"]
+        apart = max(abs(ours[name] - value) for name, value in wanted.items()) / width
+        offset = "offset" in case["id"]
+        assert apart <= (1e-7 if offset else 1e-9), case["id"]
+        label = label_of(case) + (" (offset)" if offset else "")
+        worst[label] = max(worst.get(label, 0.0), apart)
+    with capsys.disabled():
+        print("\nlargest deviation from inferGE, in widths of the interval")
+        for label, apart in sorted(worst.items()):
+            print(f"  {label:<26} {apart:.1e}")

@@ -34,6 +34,7 @@ import pandas as pd
 import resampled_logs
 import xarray as xr
 from lazily import guard
+from rows import multi_index
 from strategies import as_dataset, dense, label_arrays, stacked
 
 import cvstats
@@ -60,10 +61,6 @@ def losses(index, seed, models=MODELS):
     return pd.DataFrame(np.round(values / STEP) * STEP, index=index, columns=models)
 
 
-def index_of(**levels):
-    return pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels))
-
-
 def k_fold(n=42, k=5, repetitions=1, seed=1, sources=0, whole=False):
     """K-fold cross-validation, repeated or not; sources are spread over the folds or kept whole."""
     rng = np.random.default_rng(seed)
@@ -77,19 +74,19 @@ def k_fold(n=42, k=5, repetitions=1, seed=1, sources=0, whole=False):
     if sources:
         levels["source"] = np.tile([f"s{label}" for label in source], repetitions)
     levels["point"] = np.tile(points, repetitions)
-    return losses(index_of(**levels), seed)
+    return losses(multi_index(**levels), seed)
 
 
 def leave_one_out():
-    return losses(index_of(fold=np.arange(31), point=np.arange(31)), 2)
+    return losses(multi_index(fold=np.arange(31), point=np.arange(31)), 2)
 
 
 def one_set(repetitions=1):
     """One test set, evaluated after one or several fits."""
     points = np.tile(np.arange(36), repetitions)
     if repetitions == 1:
-        return losses(index_of(point=points), 3)
-    return losses(index_of(repetition=np.repeat(np.arange(repetitions), 36), point=points), 3)
+        return losses(multi_index(point=points), 3)
+    return losses(multi_index(repetition=np.repeat(np.arange(repetitions), 36), point=points), 3)
 
 
 def binary(log):
@@ -100,7 +97,7 @@ def binary(log):
 def by_source(sizes=(5, 8, 3, 6, 9), seed=4):
     """One source left out at a time."""
     source = np.repeat([f"s{k}" for k in range(len(sizes))], sizes)
-    log = losses(index_of(source=source, point=np.arange(sum(sizes))), seed)
+    log = losses(multi_index(source=source, point=np.arange(sum(sizes))), seed)
     shift = np.arange(len(sizes))[np.repeat(np.arange(len(sizes)), sizes)] % 3
     return log + 0.25 * shift[:, None]
 
@@ -108,7 +105,7 @@ def by_source(sizes=(5, 8, 3, 6, 9), seed=4):
 def crossed(sources=5, points=17):
     """The same points under each of several sources."""
     source, point = np.repeat(np.arange(sources), points), np.tile(np.arange(points), sources)
-    log = losses(index_of(source=[f"s{label}" for label in source], point=point), 11)
+    log = losses(multi_index(source=[f"s{label}" for label in source], point=point), 11)
     return log + 0.25 * (source % 3)[:, None]
 
 

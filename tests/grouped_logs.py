@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import oracle
+import pytest
+from scipy import stats
 from strategies import series
 
 LIMITS = ("estimate", "se", "lower", "upper")
@@ -51,3 +53,12 @@ def series_of(case):
         for i, (loss, cluster) in enumerate(pairs)
     ]
     return log_of(rows, levels=("fold", "source", "point"))
+
+
+def assert_limits(row, mean, variance, df, **tolerance):
+    """The row has this mean, and limits of Student's t about it."""
+    mean, se, df = float(mean), float(variance) ** 0.5, float(df)
+    reach = stats.t.ppf(0.975, df) * se
+    wanted = {"estimate": mean, "se": se, "df": df, "lower": mean - reach, "upper": mean + reach}
+    for name, number in wanted.items():
+        assert row[name] == pytest.approx(number, **(tolerance or {"rel": 1e-12})), name

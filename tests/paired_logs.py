@@ -29,17 +29,19 @@ def models(n=60, k=4, names=("ridge", "forest", "boost"), repetitions=1, dtype=f
     return pd.DataFrame(columns, index=index).astype(dtype)
 
 
-def equivalent_models(n=60, k=5, names="abc", repetitions=1, rng=None):
-    """A frame of models of nearly equal losses, whose folds change with the repetition."""
+def equivalent_models(n=60, k=5, names="abc", repetitions=1, rng=None, step=0.1, level=0):
+    """A frame of models of nearly equal losses, whose folds change with the repetition.
+
+    Each model is a step worse than the one before, and each fold has a level of its own."""
     rng = np.random.default_rng(41) if rng is None else rng
     rep = np.repeat(np.arange(repetitions), n)
     row = np.tile(np.arange(n), repetitions)
     index = pd.MultiIndex.from_arrays(
         [rep, (row + rep) % k, row], names=["repetition", "fold", "point"]
     )
-    shared = rng.gamma(2.0, size=len(index))
+    shared = rng.gamma(2.0, size=len(index)) + level * (row % k)
     return pd.DataFrame(
-        {name: shared + rng.normal(0.1 * j, 1, len(index)) for j, name in enumerate(names)}, index
+        {name: shared + rng.normal(step * j, 1, len(index)) for j, name in enumerate(names)}, index
     )
 
 

@@ -10,6 +10,8 @@ import pandas as pd
 import xarray as xr
 from hypothesis import strategies as st
 
+import cvstats
+
 LEVELS = ("repetition", "fold", "point")
 
 
@@ -206,6 +208,15 @@ def by_row(log):
     coords = {name: ("row", log.index.get_level_values(name)) for name in log.index.names}
     coords["model"] = list(log.columns)
     return xr.DataArray(log.to_numpy(), coords, ("row", "model"), name="loss", attrs=log.attrs)
+
+
+ROADS = {
+    "frame": lambda log: log,
+    "array": by_row,
+    "lazy": lambda log: by_row(log).chunk(row=1 + len(log) // 2),
+    "moments": lambda log: cvstats.Moments.of_log(log, pairs=1 < log.shape[1] < 9),
+}
+"""The containers that most tests of one log look at."""
 
 
 def as_dataset(array):

@@ -21,7 +21,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from golden import index_of, shuffled
+from golden import shuffled
+from rows import multi_index
 from strategies import by_row
 
 import cvstats
@@ -77,7 +78,7 @@ def draw_log(seed):
     """Draw a log; also describe it."""
     rng = np.random.default_rng(seed)
     design, levels = draw_levels(rng, int(rng.choice([12, 30, 60, 150])))
-    index = index_of(**levels)
+    index = multi_index(**levels)
     kind, values = draw_losses(rng, len(index), models := int(rng.integers(1, 4)))
     log = pd.DataFrame(values, index, list("abc")[:models])
     gaps = rng.random() < 0.2

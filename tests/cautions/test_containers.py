@@ -23,7 +23,7 @@ from flagged_logs import (
     stored_twice,
     zero_one,
 )
-from rows import product_index
+from rows import multi_index, product_index
 from strategies import by_row
 from together import together
 
@@ -41,7 +41,7 @@ RNG = partial(np.random.default_rng, 0)
 
 def rows(losses, **levels):
     """A log of one column."""
-    index = pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels))
+    index = multi_index(**levels)
     return pd.DataFrame({"a": np.asarray(losses, dtype=float)}, index)
 
 

@@ -1,5 +1,7 @@
 """The models that may be the best, against the multiplier bootstrap of the paper."""
 
+from functools import partial
+
 import numpy as np
 import oracle_many
 import pandas as pd
@@ -8,6 +10,7 @@ import xarray as xr
 from calls import refuses
 from hypothesis import given
 from hypothesis import strategies as st
+from paired_logs import equivalent_models
 from rows import multi_index, product_index
 
 import cvstats
@@ -21,17 +24,7 @@ from cvstats.log.read import read
 RNG = np.random.default_rng(29)
 
 
-def models(n=60, k=4, names="abcd", step=0.1, repetitions=1, rng=RNG):
-    """A frame of losses that models share in part; folds differ in level."""
-    rep = np.repeat(np.arange(repetitions), n)
-    row = np.tile(np.arange(n), repetitions)
-    index = multi_index(repetition=rep, fold=(row + rep) % k, point=row)
-    shared = rng.gamma(2.0, size=len(index)) + (row % k)
-    return pd.DataFrame(
-        {name: shared + rng.normal(step * j, 1, len(index)) for j, name in enumerate(names)}, index
-    )
-
-
+models = partial(equivalent_models, k=4, names="abcd", rng=RNG, level=1)
 FRAME = models()
 
 

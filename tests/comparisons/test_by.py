@@ -291,7 +291,7 @@ def test_interval_takes_one_method_for_all_labels():
 def test_the_method_that_is_named_is_one_for_all_labels():
     source = np.tile(np.arange(120) % 12, 2)
     levels = {"segment": np.repeat(["x", "y"], 120), "source": source, "point": np.arange(240)}
-    index = pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels))
+    index = multi_index(**levels)
     log = pd.DataFrame({"fold": np.where(index.codes[0] == 0, source, source // 2)}, index)
     log = log.assign(net=np.arange(240.0) % 7).set_index("fold", append=True)
     words = refusal(cvstats.interval, log, by="segment")

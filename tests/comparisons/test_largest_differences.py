@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 from calls import refuses
 from rows import product_index
+from strategies import by_row
 
 import cvstats
 
@@ -57,8 +57,7 @@ def test_pairs_of_models():
 @pytest.mark.parametrize("by", ["point", "source"])
 @pytest.mark.parametrize("reference", [None, "b"])
 def test_arrays_list_what_frames_list(by, reference):
-    levels = {name: ("row", LOG.index.get_level_values(name)) for name in LOG.index.names}
-    array = xr.DataArray(LOG.to_numpy(), {"model": list(LOG), **levels}, ("row", "model"))
+    array = by_row(LOG)
     expected = LOG.cvci.largest_differences(by=by, reference=reference)
     for log in (array, array.to_dataset("model"), LOG.to_xarray()):
         found = cvstats.largest_differences(log, by=by, reference=reference)

@@ -1,12 +1,14 @@
 """Simultaneous intervals: the joint law of all differences, whatever holds the losses."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import oracle_many
 import pandas as pd
 import pytest
-from rows import multi_index, product_index
+from paired_logs import equivalent_models
+from rows import multi_index
 from scipy import stats
 
 import cvstats
@@ -17,20 +19,7 @@ ALTERNATIVES = ["two-sided", "less", "greater"]
 RNG = np.random.default_rng(17)
 
 
-def models(n=60, k=4, names="abcd", step=0.1, repetitions=1):
-    """A frame of losses that models share in part."""
-    index = product_index(repetition=range(repetitions), row=range(n))
-    index = multi_index(
-        repetition=index.get_level_values(0),
-        fold=index.get_level_values(1) % k,
-        point=index.get_level_values(1),
-    )
-    shared = RNG.gamma(2.0, size=len(index))
-    return pd.DataFrame(
-        {name: shared + RNG.normal(step * j, 1, len(index)) for j, name in enumerate(names)}, index
-    )
-
-
+models = partial(equivalent_models, k=4, names="abcd", rng=RNG)
 FRAME = models()
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from mlxtend import evaluate
-from rows import multi_index, only_row
+from paired_logs import equivalent_models
+from rows import only_row
 from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import Ridge
@@ -38,14 +39,6 @@ def zero_one(n, rates=(0.2, 0.3)):
     return pd.DataFrame(wrong.astype(int), columns=list("abcdef")[: len(rates)]).rename_axis(
         "point"
     )
-
-
-def repeated(k=5, repetitions=3, n=40):
-    rep = np.repeat(np.arange(repetitions), n)
-    row = np.tile(np.arange(n), repetitions)
-    index = multi_index(repetition=rep, fold=(row + rep) % k, point=row)
-    shared = RNG.gamma(2.0, size=len(index))
-    return pd.DataFrame({name: shared + RNG.normal(size=len(index)) for name in "abcd"}, index)
 
 
 def test_mcnemar_of_mlxtend(told):
@@ -132,7 +125,7 @@ def test_five_by_two_of_mlxtend(told):
 def test_rope_of_baycomp(told):
     pairs = []
     for k, runs in ((5, 1), (10, 1), (5, 3), (4, 10)):
-        log = repeated(k, runs)
+        log = equivalent_models(40, k, "abcd", runs, RNG, step=0)
         means = log.groupby(level=["repetition", "fold"]).mean()
         for a, b in (("a", "b"), ("c", "d")):
             for rope in (0.05, 0.3):

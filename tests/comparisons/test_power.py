@@ -11,7 +11,7 @@ import pytest
 from calls import refuses
 from hypothesis import given
 from hypothesis import strategies as st
-from rows import only_row, product_index
+from rows import multi_index, only_row, product_index
 from scipy import special, stats
 from strategies import stacked
 
@@ -26,7 +26,7 @@ def models(n=60, k=5, names="abc", repetitions=1, noise=1.0):
     row = np.tile(np.arange(n), repetitions)
     levels = {"repetition": rep, "fold": (row + rep) % k, "point": row}
     levels = {name: codes for name, codes in levels.items() if name != "fold" or k > 1}
-    index = pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels))
+    index = multi_index(**levels)
     lasting = RNG.normal(size=(n, len(names)))[row]
     return pd.DataFrame(
         lasting + noise * RNG.normal(size=(len(index), len(names))), index, list(names)

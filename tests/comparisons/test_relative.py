@@ -5,12 +5,12 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 from calls import refuses
 from frontier import CASES
 from paired_logs import models
 from rows import multi_index, product_index
 from scipy import stats
+from strategies import by_row
 
 import cvstats
 
@@ -131,10 +131,8 @@ def test_a_lazy_array_gives_the_limits_of_the_frame(repetitions, folds, method):
     fold = np.concatenate([rng.permutation(60) % folds for _ in range(repetitions)])
     index = multi_index(repetition=np.repeat(range(repetitions), 60), fold=fold, point=point)
     log = pd.DataFrame(rng.random((len(index), 2)) + [0, 1], index, ["a", "b"])
-    coords = {name: ("row", index.get_level_values(name)) for name in index.names}
-    lazy = xr.DataArray(log.to_numpy(), {**coords, "model": list(log)}, ("row", "model"))
     asked = {"reference": "b", "relative": True, "method": method}
-    found = cvstats.compare(lazy.chunk(row=37), **asked).compute()
+    found = cvstats.compare(by_row(log).chunk(row=37), **asked).compute()
     row = cvstats.compare(log, **asked).iloc[0]
     for name in ("difference", "lower", "upper", "se", "p_value"):
         assert found[name].item() == pytest.approx(row[name], rel=1e-10)

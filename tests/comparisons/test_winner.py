@@ -199,7 +199,7 @@ def test_many_models_need_many_groups(groups, models, few, fold):
     levels |= {"source": np.arange(groups * 5) // 5, "point": np.arange(groups * 5)}
     effects = rng.exponential(size=(groups, models)).repeat(5, axis=0)
     losses = effects + rng.normal(size=effects.shape)
-    log = pd.DataFrame(losses, pd.MultiIndex.from_arrays(list(levels.values()), names=levels))
+    log = pd.DataFrame(losses, multi_index(**levels))
     found = only_row(log.cvci.winner(n_draws=2_000))
     assert ("too many models" in found["caution"]) == few
 

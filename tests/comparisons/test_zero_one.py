@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 from calls import refuses
 from hypothesis import example, given
 from hypothesis import strategies as st
 from paired_logs import ALTERNATIVES
 from rows import multi_index, only_row
 from scipy import optimize, stats
+from strategies import by_row
 
 import cvstats
 from cvstats.comparisons.zero_one import score_statistic, tango_limits
@@ -138,8 +138,7 @@ def test_averages_of_few_discordant_points_have_a_pseudo_error_of_each_model(kin
 def test_models_that_always_agree_in_repeated_folds_have_limits():
     log = repeated_pair("other folds", 3)
     log["b"] = log["a"]
-    rows = {name: ("row", log.index.get_level_values(name)) for name in log.index.names}
-    array = xr.DataArray(log.to_numpy(), dims=["row", "model"], coords={"model": ["a", "b"]} | rows)
+    array = by_row(log)
     for form in (log, array, array.chunk()):
         table = cvstats.compare(form)
         assert float(table["lower"].squeeze()) == pytest.approx(-1.959964 * np.sqrt(2) / 60)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from calls import refuses
+from rows import multi_index
 from together import together
 
 import cvstats
@@ -18,7 +19,7 @@ from cvstats.intervals import list_methods
 
 def log_of(**levels):
     """Losses of three models over some levels, in rows."""
-    index = pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels))
+    index = multi_index(**levels)
     draw = np.random.default_rng(0)
     common = draw.exponential(size=(len(index), 1))
     losses = common + draw.exponential(0.1, size=(len(index), 3))

@@ -11,6 +11,7 @@ import xarray as xr
 from grouped_logs import LIMITS, LOGS, log_of, random_rows, series_of, stored_case
 from rows import multi_index, only_row
 from scipy import stats
+from strategies import by_row
 
 import cvstats
 from cvstats.core.cells import Cells
@@ -155,14 +156,11 @@ def test_seeds_that_differ_more_than_clusters_are_flagged(spread):
     levels = {"repetition": np.repeat(range(5), len(source)), "source": np.tile(source, 5),
               "point": np.tile(np.arange(len(source)), 5)}  # fmt: skip
     wrong = (rng.random(odds.shape) < 1 / (1 + np.exp(-odds))) * 1.0
-    log = pd.DataFrame(wrong, pd.MultiIndex.from_arrays([*levels.values()], names=[*levels]))
-    log = log.set_axis(["a", "b"], axis=1)
+    log = pd.DataFrame(wrong, multi_index(**levels), ["a", "b"])
     same_fold = pd.concat({0: log}, names=["fold"])
     log.attrs["models_are"] = "fixed"
     assert ("CVS017" in log.cvci.diagnose()["code"].tolist()) == (spread > 0)
-    coords = {name: ("row", labels) for name, labels in levels.items()}
-    array = xr.DataArray(wrong, {**coords, "model": ["a", "b"]}, ("row", "model"), attrs=log.attrs)
-    for table in (log, array, same_fold):
+    for table in (log, by_row(log), same_fold):
         for result in (cvstats.clustered(table), cvstats.compare(table)):
             assert ("unstable" in result.attrs["cautions"]) == (spread > 0)
     call = "options={'by': ('source', 'repetition')}"

@@ -7,10 +7,12 @@ import pandas as pd
 import pytest
 import xarray as xr
 from calls import refuses
+from grouped_logs import assert_limits
 from matplotlib.figure import Figure
 from plotted import without_marks
 from rows import multi_index, only_row, product_index
 from scipy import stats
+from strategies import by_row
 
 import cvstats
 from cvstats.errors import LogError
@@ -68,14 +70,6 @@ def oracle(log):
     return log.mean(), variance, (v_s + v_t) ** 2 / (v_s**2 / (s_number - 1) + v_t**2 / df)
 
 
-def assert_limits(row, mean, variance, df):
-    reach = stats.t.ppf(0.975, df) * variance**0.5
-    wanted = {"estimate": mean, "se": variance**0.5, "df": df}
-    wanted |= {"lower": mean - reach, "upper": mean + reach}
-    for name, number in wanted.items():
-        assert row[name] == pytest.approx(number, rel=1e-10, abs=1e-12), name
-
-
 @pytest.mark.parametrize(("days", "kept"), [(True, 0.7), (False, 1.0)])
 @pytest.mark.parametrize(("of_source", "of_point"), [(0, 1), (1, 0), (1, 1), (0, 0)])
 def test_the_card_in_loops(days, kept, of_source, of_point):
@@ -83,9 +77,9 @@ def test_the_card_in_loops(days, kept, of_source, of_point):
     log = log[np.random.default_rng(1).random(len(log)) < kept].sample(frac=1, random_state=2)
     wanted = oracle(log)
     for by in (BOTH, BOTH[::-1]):
-        assert_limits(only_row(cvstats.clustered(log, by=by)), *wanted)
+        assert_limits(only_row(cvstats.clustered(log, by=by)), *wanted, rel=1e-10, abs=1e-12)
     result = cvstats.interval(log)
-    assert_limits(only_row(result), *wanted)
+    assert_limits(only_row(result), *wanted, rel=1e-10, abs=1e-12)
     assert (result.attrs["method"], result.attrs["by"]) == ("clustered", "source, point")
     assert result.attrs.get("n_cosines") == (3 if days else None)
     far = only_row(cvstats.interval(log + 2.0**30))
@@ -389,11 +383,8 @@ def test_sources_nested_in_points(lazy):
     """The advice by='point', in interval, made an interval of each point instead."""
     index = multi_index(fold=[0] * 60, source=range(60), point=np.arange(60) // 6)
     log = pd.Series(np.random.default_rng(0).gamma(2, 1, 60), index, name="a")
-    given = log
-    if lazy is not None:
-        coords = {name: ("row", index.get_level_values(name)) for name in index.names}
-        given = xr.DataArray(log.to_numpy(), dims="row", coords=coords)
-        given = given.chunk() if lazy else given
+    given = log if lazy is None else by_row(log.to_frame()).isel(model=0, drop=True)
+    given = given.chunk() if lazy else given
     with pytest.raises(LogError, match="nested, not crossed") as error:
         cvstats.interval(given).compute()
     assert str(error.value).endswith(

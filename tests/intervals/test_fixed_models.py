@@ -9,19 +9,13 @@ import xarray as xr
 from calls import refusal, refuses
 from rows import multi_index, product_index
 from scipy import stats
-from strategies import by_row
+from strategies import ROADS, by_row
 
 import cvstats
 
 LOSSES = 1 - cvstats.datasets.load("llm")
 
-CONTAINERS = {
-    "frame": lambda log: log,
-    "array": by_row,
-    "lazy array": lambda log: by_row(log).chunk(row=100),
-    "moments": lambda log: cvstats.Moments.of_log(log, pairs=log.shape[1] < 9),
-}
-IN_MEMORY_OR_LAZY = [name for name in CONTAINERS if name != "moments"]
+IN_MEMORY_OR_LAZY = [name for name in ROADS if name != "moments"]
 
 
 def in_tasks(sizes):
@@ -47,13 +41,13 @@ def tasks():
     return log
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("container", ROADS)
 def test_passages_are_a_sample_and_no_folds(container):
-    log = CONTAINERS[container](LOSSES)
+    log = ROADS[container](LOSSES)
     result = log.cvci.interval() if container != "moments" else cvstats.interval(log)
     assert result.attrs["method"] == "clustered"
     assert result.attrs["reason"].startswith("one test set of 300 points from 60 sources")
-    gaps = cvstats.compare(log).compute() if container == "lazy array" else cvstats.compare(log)
+    gaps = cvstats.compare(log).compute() if container == "lazy" else cvstats.compare(log)
     assert gaps.attrs["interval_method"] == "clustered"
     assert not cvstats.cautions(gaps).to_numpy().any()
 
@@ -74,16 +68,16 @@ def test_the_summary_has_one_story():
     assert LOSSES.droplevel("source").cvci.diagnose().empty
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("container", ROADS)
 def test_folds_of_models_that_were_not_trained_are_refused(container):
     """They were taken for cross-validation, whose interval ignored the passages."""
     folds = pd.factorize(LOSSES.index.get_level_values("point"))[0] % 5
     log = LOSSES.set_index(pd.Index(folds, name="fold"), append=True)
     log.attrs = LOSSES.attrs
-    log = by_row(log) if "array" in container else log
+    log = by_row(log) if container in ("array", "lazy") else log
     read = cvstats.Moments.of_log if container == "moments" else cvstats.wald
     with pytest.raises(cvstats.LogError, match="no model was trained on other folds"):
-        read(log.chunk(row=500) if "lazy" in container else log)
+        read(log.chunk(row=500) if container == "lazy" else log)
     del log.attrs["models_are"]
     assert log.cvci.wald().attrs["method"] == "wald"
 
@@ -132,7 +126,7 @@ def answers(share=1.0, repetitions=3):
 @pytest.mark.parametrize("ask", ["interval", "compare", "corrected_t", "summary"])
 def test_a_missing_answer_makes_no_random_splits(road, ask):
     """The error was about training sets, although nothing was trained."""
-    log = CONTAINERS[road](answers().drop((1, 10)))
+    log = ROADS[road](answers().drop((1, 10)))
     words = refusal(getattr(log.cvci, ask))
     assert words.startswith("some repetitions evaluate only 59 of the 60 points")
     assert "Average the repetitions of each point first: log.groupby(['point']).mean()" in words
@@ -155,10 +149,10 @@ def test_random_splits_of_up_to_half_of_the_points_are_no_missing_answers(share,
         answers(share, repetitions).cvci.interval()
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("container", ROADS)
 @pytest.mark.parametrize("method", ["clustered", "wald"])
 def test_no_target_or_guarantee_mentions_training(method, container):
-    log = CONTAINERS[container](LOSSES)
+    log = ROADS[container](LOSSES)
     result = getattr(cvstats, method)(log)
     words = f"{result.attrs['target']} {result.attrs['guarantee']}"
     assert "train" not in words
@@ -184,18 +178,18 @@ def small_task(container: str, answers=((1.0, 0.0), (1.0, 0.0))):
     few.attrs = log.attrs
     few.loc["b"] = answers
     if container != "repeated":
-        return CONTAINERS[container](few)
+        return ROADS[container](few)
     twice = pd.concat({0: few, 1: few}, names=["repetition"])
     twice.attrs = few.attrs
     return twice
 
 
-@pytest.mark.parametrize("container", [*CONTAINERS, "repeated"])
+@pytest.mark.parametrize("container", [*ROADS, "repeated"])
 def test_two_points_of_a_task_decide_nothing(container):
     """Their variance was 0, and their task a third of the mean: p < 1e-15, without a caution."""
     log = small_task(container)
     found = cvstats.compare(log)
-    if container == "lazy array":
+    if container == "lazy":
         found = found.compute()
     sizes = np.array([60, 2, 60])
     df = (1 / sizes).sum() ** 2 / (1 / (sizes**2 * (sizes - 1.0))).sum()
@@ -216,7 +210,7 @@ def test_two_points_of_a_task_decide_nothing(container):
 
 
 @pytest.mark.parametrize("adjust", ["holm", "max-t"])
-@pytest.mark.parametrize("container", [*CONTAINERS, "repeated"])
+@pytest.mark.parametrize("container", [*ROADS, "repeated"])
 def test_no_difference_of_error_rates_is_larger_than_1(container, adjust):
     """With 1.1 degrees of freedom the limits were -3.4 and 3.5."""
     log = small_task(container, [[1.0, 0.0], [0.0, 1.0]])
@@ -295,15 +289,15 @@ def test_problems_of_a_task_with_two_problems_have_its_pseudo_error():
     assert found["caution"] == "few points"
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("container", ROADS)
 def test_a_task_without_errors_does_not_determine_the_limits(container):
     """Its variance was 0: limits of two tasks of 30 and 300 points covered 3% errors in 68%."""
     rng = np.random.default_rng(2)
     sizes, runs = (30, 300), 2000
     log = pd.DataFrame((rng.random((330, runs)) < 0.03) * 1.0, in_tasks(sizes))
     log.attrs = {"sources_are": "fixed"}
-    found = cvstats.interval(CONTAINERS[container](log))
-    found = found.compute() if container == "lazy array" else found
+    found = cvstats.interval(ROADS[container](log))
+    found = found.compute() if container == "lazy" else found
     lower, upper = (np.ravel(found[name]) for name in ("lower", "upper"))
     for column in range(5):
         wanted = exact_limits(log[column].to_numpy(), sizes)
@@ -333,14 +327,14 @@ def test_the_winner_over_fixed_tasks_has_limits_like_those_of_interval():
     assert best[0]["upper"] == best[1]["upper"]
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("container", ROADS)
 def test_a_task_on_which_models_agree_does_not_determine_their_difference(container):
     """Limits covered 84% of such differences, and 16% of pairs at the margin were equivalent."""
     row = np.arange(330)
     index = multi_index(source=np.where(row < 30, "a", "b"), point=row)
     log = pd.DataFrame({"one": (row % 60 == 40) * 1.0, "two": (row % 60 == 50) * 1.0}, index)
     log.attrs = {"sources_are": "fixed"}
-    losses = CONTAINERS[container](log)
+    losses = ROADS[container](log)
     gap = (log["one"] - log["two"]).to_numpy()
     own = np.sqrt(gap[30:].var(ddof=1) / 300) / 2
     width = stats.norm.ppf(0.975) * np.hypot(own, np.sqrt(2) / 60)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from rows import multi_index
 
 import cvstats
 from cvstats.recommend import read_figures
@@ -20,7 +21,7 @@ def folds(values, *, sources=None):
     if sources is not None:
         levels = {"fold": np.arange(n) % sources % 10, "source": np.arange(n) % sources,
                   "point": range(n)}  # fmt: skip
-    return pd.Series(values, pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels)))
+    return pd.Series(values, multi_index(**levels))
 
 
 def normal(n, **options):

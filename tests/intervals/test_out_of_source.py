@@ -11,6 +11,7 @@ import xarray as xr
 from grouped_logs import LIMITS, LOGS, log_of, random_rows
 from rows import multi_index, only_row
 from scipy import stats
+from strategies import ROADS
 
 import cvstats
 from cvstats import LogError
@@ -101,20 +102,6 @@ def firms(loss="absolute_error", n_sources=5):
     log = pd.DataFrame({"a": values, "b": values[::-1]}, index)
     log.attrs["loss"] = loss
     return log
-
-
-ROADS = {
-    "frame": lambda log: log,
-    "moments": cvstats.Moments.of_log,
-    "array": lambda log: as_array(log),
-    "lazy": lambda log: as_array(log).chunk(row=30),
-}
-
-
-def as_array(log):
-    coords = {name: ("row", log.index.get_level_values(name)) for name in log.index.names}
-    return xr.DataArray(log, dims=("row", "model"), attrs=log.attrs,
-                        coords={**coords, "model": list(log)})  # fmt: skip
 
 
 def limits_of(result):

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import resampled_logs
-from rows import only_row
+from fold_logs import assert_agrees_with_r
+from rows import multi_index, only_row
 
 import cvstats
 
@@ -24,27 +25,12 @@ def r_log(case):
         else column
         for name, column in case["log"].items()
     }
-    index = pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels))
+    index = multi_index(**levels)
     return pd.Series(case["loss"], index=index)
 
 
 def test_agrees_with_r(capsys):
-    worst: dict[str, float] = {}
-    for case in R_CASES:
-        method, wanted = case["method"], case["expected"]
-        ours = only_row(
-            getattr(cvstats, method)(r_log(case), alpha=case["alpha"], **case["kwargs"])
-        )
-        width = wanted["upper"] - wanted["lower"]
-        apart = max(abs(ours[name] - value) for name, value in wanted.items()) / width
-        offset = "offset" in case["id"]
-        assert apart <= (1e-7 if offset else 1e-9), case["id"]
-        label = method + (" (offset)" if offset else "")
-        worst[label] = max(worst.get(label, 0.0), apart)
-    with capsys.disabled():
-        print("\nlargest deviation from inferGE, in widths of the interval")
-        for label, apart in sorted(worst.items()):
-            print(f"  {label:<26} {apart:.1e}")
+    assert_agrees_with_r(R_CASES, r_log, lambda case: case["method"], capsys)
 
 
 def test_training_sizes_of_splits():

@@ -10,7 +10,7 @@ import pytest
 from calls import refuses
 from resampled_logs import example
 from rows import multi_index, only_row, product_index
-from strategies import stacked
+from strategies import ROADS, stacked
 from together import together
 
 import cvstats
@@ -225,21 +225,15 @@ def test_moments_of_two_models_compare_where_they_have_pairs(pairs):
 
 
 FOLDS = golden.log_named("k-fold")[["a"]]
-IN_CONTAINERS = {
-    "frame": lambda log: log,
-    "moments": cvstats.Moments.of_log,
-    "lazy": lambda log: golden.by_point(log).chunk(),
-}
 
 
-@pytest.mark.parametrize("container", IN_CONTAINERS)
+@pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize("method", [None, "wald"])
-def test_options_belong_to_the_method_that_was_chosen(container, method):
-    log = FOLDS
-    within = only_row(log.cvci.wald(variance="within-fold"))
-    found = cvstats.interval(IN_CONTAINERS[container](log), method=method, variance="within-fold")
+def test_options_belong_to_the_method_that_was_chosen(road, method):
+    within = only_row(FOLDS.cvci.wald(variance="within-fold"))
+    found = cvstats.interval(ROADS[road](FOLDS), method=method, variance="within-fold")
     assert float(np.squeeze(found["se"])) == pytest.approx(within["se"], rel=1e-12)
-    assert float(np.squeeze(found["se"])) != only_row(log.cvci.wald())["se"]
+    assert float(np.squeeze(found["se"])) != only_row(FOLDS.cvci.wald())["se"]
 
 
 def test_options_replace_the_limits_of_a_proportion():

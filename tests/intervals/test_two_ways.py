@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from calls import refusal, refuses
-from grouped_logs import stored_case
+from grouped_logs import assert_limits, stored_case
 from rows import multi_index, only_row, product_index
 from scipy import stats
 
@@ -68,16 +68,6 @@ def clusters(rows):
 
     parts = [one_way(lambda row: row[0]), one_way(lambda row: row[1])]
     return mean, parts, sum(parts) - one_way(lambda row: row[:2])
-
-
-def assert_limits(row, mean, variance, df):
-    reach = stats.t.ppf(0.975, float(df)) * float(variance) ** 0.5
-    wanted = {
-        "estimate": float(mean), "se": float(variance) ** 0.5, "df": float(df),
-        "lower": float(mean) - reach, "upper": float(mean) + reach,
-    }  # fmt: skip
-    for name, number in wanted.items():
-        assert row[name] == pytest.approx(number, rel=1e-12), name
 
 
 @pytest.mark.parametrize("points", [20, 24])

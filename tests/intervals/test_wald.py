@@ -4,7 +4,7 @@ import json
 
 import oracle
 import pytest
-from fold_logs import ALPHAS, REFERENCE, WEIGHTS, agrees, frame_log
+from fold_logs import ALPHAS, REFERENCE, WEIGHTS, agrees, assert_agrees_with_r, frame_log
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from rows import only_row
@@ -16,23 +16,12 @@ R_PEERS = json.loads((REFERENCE / "r_peers.json").read_text(encoding="utf-8"))
 
 
 def test_agrees_with_r(capsys):
-    worst: dict[str, float] = {}
-    for case in R_PEERS:
-        method = getattr(cvstats, case["method"])
-        ours = only_row(
-            method(frame_log(case["log"], case["loss"]), alpha=case["alpha"], **case["kwargs"])
-        )
-        wanted = case["expected"]
-        width = wanted["upper"] - wanted["lower"]
-        apart = max(abs(ours[name] - value) for name, value in wanted.items()) / width
-        offset = "offset" in case["id"]
-        assert apart <= (1e-7 if offset else 1e-9), case["id"]
-        label = case["id"].rsplit(" ", 1)[0] + (" (offset)" if offset else "")
-        worst[label] = max(worst.get(label, 0.0), apart)
-    with capsys.disabled():
-        print("\nlargest deviation from inferGE, in widths of the interval")
-        for label, apart in worst.items():
-            print(f"  {label:<26} {apart:.1e}")
+    assert_agrees_with_r(
+        R_PEERS,
+        lambda case: frame_log(case["log"], case["loss"]),
+        lambda case: case["id"].rsplit(" ", 1)[0],
+        capsys,
+    )
 
 
 @given(

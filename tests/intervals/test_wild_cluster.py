@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 from calls import refuses
 from grouped_logs import log_of, random_rows
 from rows import only_row
+from strategies import by_row
 
 import cvstats
 from cvstats.intervals.wild_cluster import draw_signs
@@ -70,9 +70,7 @@ def test_draws_are_the_same_for_the_same_log():
     pd.testing.assert_frame_equal(cvstats.wild_cluster(log, n_draws=499), once)
     assert (once.attrs["n_draws"], once.attrs["seed"]) == (499, 0)
     assert only_row(cvstats.wild_cluster(0 * log + 1, n_draws=499))["p_value"] == 1 / 500
-    moved = log.sample(frac=1, random_state=0)
-    levels = {name: ("row", moved.index.get_level_values(name)) for name in moved.index.names}
-    array = xr.DataArray(moved.to_numpy(), dims="row", coords=levels)
+    array = by_row(log.sample(frac=1, random_state=0).to_frame("a"))
     for side in ("lower", "upper"):
         ours = cvstats.wild_cluster(array, n_draws=499)[side].item()
         assert ours == pytest.approx(only_row(once)[side], rel=1e-10)

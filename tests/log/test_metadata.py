@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from calls import refuses
 from rows import multi_index
-from strategies import by_row
+from strategies import ROADS, by_row
 
 import cvstats
 from cvstats.errors import LogError
@@ -29,10 +29,8 @@ def splits(n_train):
 
 
 CONTAINERS = {
-    "frame": lambda log: log,
-    "array": by_row,
+    **{road: ROADS[road] for road in ("frame", "array", "lazy")},
     "dataset": lambda log: by_row(log).to_dataset("model").assign_attrs(log.attrs),
-    "lazy": lambda log: by_row(log).chunk(row=1 + len(log) // 2),
 }
 
 

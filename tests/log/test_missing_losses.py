@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 from calls import refuses
 from plotted import write_without_marks
+from rows import multi_index
 from strategies import by_row, stacked
 
 import cvstats
@@ -20,7 +21,7 @@ R, P = 3, 24
 
 def frame(seed=0, **levels):
     """Losses of two models, with these levels."""
-    index = pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels))
+    index = multi_index(**levels)
     values = np.random.default_rng(seed).normal(size=(len(index), 2))
     return pd.DataFrame(values, index=index, columns=["a", "b"])
 
